@@ -75,8 +75,8 @@ def jit(*, target: str = "trn1", **options: Any) -> Callable[[Callable[..., Any]
 def jit(
     function: Callable[..., Any] | None = None, *, target: str = "trn1", **options: Any
 ) -> Jitted | Callable[[Callable[..., Any]], Jitted]:
-    """Return a function that runs on a simulated core, like jax.jit; also as a decorator with
-    options, which are those of `neuronir.compile` (`auto_cast`, `optlevel` ...).
+    """Return a function that runs on a simulated core, like jax.jit. It can be used as a decorator,
+    with the options of `neuronir.compile` (`auto_cast`, `optlevel` ...).
     """
     if function is None:
         return lambda f: Jitted(f, target, options)

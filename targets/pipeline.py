@@ -21,9 +21,9 @@ class Pipeline:
     """Stages in the order of their cores.
 
     `interface` has the inputs, the outputs and the metadata of the whole model and no streams.
-    `feeds[k]` says of each argument of stage k where it comes from, `results` of each output.
-    `sent[k]` are the bytes that pass from stage k - 1 to stage k for one request, those on their
-    way to later stages included: only the first stage gets inputs from the host (`sent[0]`).
+    `feeds[k]` has the origin of each argument of stage k, and `results` the origin of each output.
+    `sent[k]` are the bytes that pass from stage k - 1 to stage k for one request, including those
+    for later stages. Only the first stage receives inputs from the host (`sent[0]`).
     """
 
     interface: Program

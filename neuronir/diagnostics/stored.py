@@ -12,7 +12,7 @@ _INPUT = ""
 
 
 def to_json(diagnostic: Diagnostic, name: str) -> dict[str, Any]:
-    """Return a diagnostic about the model in the file `name`, whose name is not kept."""
+    """Convert a diagnostic about the model in the file `name` to JSON, without the file's name."""
     where = diagnostic.location
     place: object = where
     if isinstance(where, SourceLocation):

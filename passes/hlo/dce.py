@@ -14,7 +14,8 @@ from neuronir.passes.statistics import record
 
 
 def sweep(block: Block) -> int:
-    """Erase dead ops, users before producers, and then in the regions of the ops that stay.
+    """Erase dead ops, users before producers, and then dead ops in the regions of the remaining
+    ops.
 
     Composites are skipped, because all of their ops are needed.
     """

@@ -89,7 +89,8 @@ def _choice(emitter: Emitter, pred: SSAValue, one: SSAValue, other: SSAValue) ->
 class HloFoldConditionalPass(ModulePass):
     """Replace a conditional with a constant predicate or index by the branch taken.
 
-    An index out of range selects the last branch, as HLO defines. Branches with side effects stay.
+    An index out of range selects the last branch, as HLO defines. Branches with side effects are
+    not changed.
     """
 
     name = "hlo-fold-conditional"

@@ -1,4 +1,4 @@
-"""hlo-fold-sums: add constants that are added one after another."""
+"""hlo-fold-sums: combine constants that are added one after another."""
 
 from dataclasses import dataclass
 
@@ -79,7 +79,7 @@ def _fold_block(block: Block) -> int:
 
 @dataclass(frozen=True)
 class HloFoldSumsPass(ModulePass):
-    """Add constants at compile time that are added to a value one after another.
+    """Combine constants that are added to a value one after another.
 
     (x + a) + b becomes x + (a + b) for fp32 constants or broadcasts of constants, if a + b is
     finite and no larger than the larger of the two. This changes the order of rounding. Additions

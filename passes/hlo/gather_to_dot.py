@@ -32,13 +32,13 @@ Digits are truncated, because the largest values would round to infinity.
 class HloGatherToDotPass(ModulePass):
     """Rewrite gathers of rows as dots with one-hot rows.
 
-    Use this pass for machines without indirect addressing in transfers. Comparing an index with
-    all row numbers gives a one-hot row, and the tensor engine multiplies it with the table. The
-    result is exact: an fp32 table is the sum of three bf16 tables (8 bits of the significand
-    each), and each sum has one nonzero term. Indices are clamped as in HLO. Infinities, NaN and -0
-    are selected by a second dot on their codes; a constant table without such values needs one
-    dot. A gather must have one index position for each row and take all other dimensions
-    completely; other gathers stay.
+    Use this pass for machines without indirect addressing in transfers. Comparing an index with all
+    row numbers gives a one-hot row, and the tensor engine multiplies it with the table. The result
+    is exact: an fp32 table is the sum of three bf16 tables (8 bits of the significand each), and
+    each sum has one nonzero term. Indices are clamped as in HLO. Infinities, NaN and -0 are
+    selected by a second dot on their codes; a constant table without such values needs one dot. A
+    gather must have one index position for each row and take all other dimensions completely; other
+    gathers are not changed.
     """
 
     name = "hlo-gather-to-dot"

@@ -19,14 +19,14 @@ class HloJoinLoopsPass(ModulePass):
     """Join recurrent loops that have equal trip counts and do not depend on each other.
 
     An iteration of a recurrent network is a chain of small ops that wait for each other. The
-    directions of a bidirectional network are two such loops: joined, the ops of one run while
-    those of the other wait.
+    directions of a bidirectional network are two such loops. In the joined loop, the ops of one
+    direction run while those of the other wait.
 
         %f = hlo.while %a trip_count = 64 ...
         %b = hlo.while %c trip_count = 64 ...   ->   %fb = hlo.while %ac trip_count = 64 ...
 
-    Arrays that are reversed before or after a loop that accesses them position by position are
-    accessed in the opposite order instead.
+    If a loop accesses an array position by position, and the array is reversed before or after the
+    loop, the loop accesses it in the opposite order instead.
 
     Loops are not joined if the weights and states of the joined loop would take more than 8
     MiB. Needs trip counts (hlo-unroll-while). Simplifies blocks with changed loops.

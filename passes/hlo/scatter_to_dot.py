@@ -34,10 +34,10 @@ GAIN = 0.7
 class HloScatterToDotPass(ModulePass):
     """Rewrite scatters that add rows as dots, if that is estimated to be faster.
 
-    Rows with the same number must be added one after another, and a transfer takes that for granted
-    for all rows. A dot with ones and zeros adds them at once: either `ones[v, n]`, where update `n`
-    belongs to row `v`, or `ones[m, n]`, where updates `m` and `n` belong to the same row. With the
-    second, all updates of a row become equal to their sum, and are written in any order:
+    Updates of the same row must be added one after another, and a transfer does so for all updates.
+    A dot with ones and zeros adds them at once: either `ones[v, n]`, where update `n` belongs to
+    row `v`, or `ones[m, n]`, where updates `m` and `n` belong to the same row. With the second, all
+    updates of a row become equal to their sum, and are written in any order:
 
         %r = scatter(%x, %i, %u) add   ->   %s = dot(compare(%i, %i) EQ, %u)
                                             %y = add(gather(%x, %i), %s)

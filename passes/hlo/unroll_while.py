@@ -105,7 +105,7 @@ class HloUnrollWhilePass(ModulePass):
     loops, the attribute `hlo.counter` = [element, start, step]. `mode=unroll` replaces a loop by
     its iterations if the result has at most `max_ops` ops; for loops over slices of arrays, which
     the compiler can keep as loops, the limit is `loop_ops`, or 5,000 for fewer than 8 iterations.
-    Loops that run once or never are always removed. Loops with unknown trip counts stay.
+    Loops that run once or never are always removed. Loops with unknown trip counts are not changed.
     `simplify` simplifies functions in which loops were unrolled.
     """
 

@@ -146,12 +146,12 @@ def _take_back(product: Operation, type_: Attribute) -> None:
 class HloWidenProductsPass(ModulePass):
     """Keep results of bf16 and f16 dots in f32 through the elementwise ops that consume them.
 
-    PSUM accumulates in f32, and all engines compute in f32, so rounding an intermediate value
-    costs an instruction or a pass over memory and makes the result less accurate. A dot with one
-    elementwise user returns f32, and so do the elementwise ops, reductions and composites behind
-    it, if their other operands are widened too, or are scalars or broadcasts by at least 8. Other
-    users get a convert. Comparisons, roundings to integers and conversions to integers read the
-    rounded value. XLA permits the same (xla_allow_excess_precision, on by default).
+    PSUM accumulates in f32, and all engines compute in f32, so rounding an intermediate value costs
+    an instruction or a pass over memory and makes the result less accurate. A dot with one
+    elementwise user returns f32, and so do the elementwise ops, reductions and composites after it,
+    if their other operands are widened too, or are scalars or broadcasts by at least 8. Other users
+    get a convert. Comparisons, roundings to integers and conversions to integers read the rounded
+    value. XLA permits the same (xla_allow_excess_precision, on by default).
     """
 
     name = "hlo-widen-products"

@@ -32,9 +32,9 @@ from neuronir.passes.nc.rewrite import write_order
 class NcAllocate(ModulePass):
     """Assign addresses to SBUF buffers and variables.
 
-    PSUM buffers keep the addresses of nc-assign-banks; in a function in which one has none, all
-    take the first empty bank. Buffers that do not fit are the error NCC_EOOM002, which reports the
-    missing bytes (nc-spill makes a program fit).
+    PSUM buffers keep the addresses of nc-assign-banks. If a buffer of a function has none, all
+    buffers of the function take the first empty bank. If the buffers do not fit, the pass raises
+    NCC_EOOM002, which reports the missing bytes (nc-spill makes a program fit).
     """
 
     name = "nc-allocate"

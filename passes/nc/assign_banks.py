@@ -36,7 +36,7 @@ from neuronir.passes.statistics import gains, record
 class NcAssignBanks(ModulePass):
     """Assign PSUM banks to buffers.
 
-    nc-allocate keeps these addresses. A buffer that does not fit is the error NCC_EOOM002.
+    nc-allocate keeps these addresses. If a buffer does not fit, the pass raises NCC_EOOM002.
     """
 
     name = "nc-assign-banks"

@@ -1,7 +1,7 @@
 """nc-dce: erase instructions whose results are unused.
 
 Lowering attempts leave unused copies and conversions behind. Buffers are tracked as a whole: if a
-buffer has a reader, all of its writers stay.
+buffer has a reader, all of its writers are kept.
 """
 
 from collections import defaultdict
@@ -32,8 +32,8 @@ _Memory = SSAValue | str
 class NcDce(ModulePass):
     """Remove instructions whose results have no users, and unused buffers and variables.
 
-    Writes to inputs and outputs, and their operands, stay. A buffer that is passed to a call or to
-    an op that is not an instruction counts as used.
+    Writes to inputs and outputs are kept, and so are their operands. A buffer that is passed to a
+    call or to an op that is not an instruction counts as used.
     """
 
     name = "nc-dce"

@@ -29,7 +29,7 @@ def copy_with(
     buffers: Mapping[SSAValue, SSAValue],
     indices: Mapping[SSAValue, Linear],
 ) -> InstructionOp:
-    """Copy `op` with other buffers and index values; unmapped ones stay."""
+    """Copy `op` with other buffers and index values; unmapped ones are kept."""
     operands: list[SSAValue] = []
     values: list[SSAValue] = []
     patterns: list[Attribute] = []

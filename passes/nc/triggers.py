@@ -21,8 +21,9 @@ share a port, and POOL starts what stores.
 
 
 def choose_triggers(block: Block, machine: Machine, queues: QueueAllotter) -> None:
-    """Let other engines start loads of arguments, array by array, where SP has more to do in a
-    round of an innermost loop, or in straight-line code, than anything else."""
+    """Let other engines start loads of arguments, array by array, if SP has more work than any
+    other resource in an iteration of an innermost loop or in straight-line code.
+    """
     for op in ops_of(block):
         if isinstance(op, scf.ForOp):
             choose_triggers(op.body.block, machine, queues)

@@ -34,8 +34,8 @@ def expanded_size(ops: Iterable[Operation]) -> int:
 def unroll_small_loops(block: Block, limit: int, pipeline: bool) -> None:
     """Unroll loops of at most `limit` instructions in total, and erase empty ones.
 
-    With `pipeline`, innermost loops with many iterations stay. Rolled loops and those around them
-    stay.
+    With `pipeline`, innermost loops with many iterations are kept. Rolled loops and the loops
+    around them are kept.
     """
     for loop in [op for op in block.ops if isinstance(op, scf.ForOp)]:
         body = loop.body.block

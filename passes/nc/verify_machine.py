@@ -44,7 +44,7 @@ _WITHOUT_TILES = ("register_load", "barrier")
 class NcVerifyMachine(ModulePass):
     """Check every instruction and buffer against the limits of the machine.
 
-    The first violation is the error NIR_NC010.
+    The first violation raises NIR_NC010.
     """
 
     name = "nc-verify-machine"

@@ -58,8 +58,8 @@ class NcVerifyOrder(ModulePass):
     compares. Each value is followed byte by byte from the inputs through all buffers. An
     instruction must read from each byte what the same instruction wrote there before, whatever the
     name and address of the buffer (flow dependences), without writes in between (anti and output
-    dependences). For long loops the first and last iterations are checked. The first violation is
-    the error NIR_NC011.
+    dependences). For long loops the first and last iterations are checked. The first violation
+    raises NIR_NC011.
     """
 
     name = "nc-verify-order"

@@ -1,7 +1,8 @@
 """Find dimensions whose sizes do not divide over partitions, such as 197 tokens.
 
-Layouts put digits of dimensions on partitions, which have to divide the dimension. A prime number
-of rows above the number of partitions leaves one partition for a dot that needs them.
+A layout puts digits of a dimension on partitions, and each digit must divide the dimension. If a
+dot needs rows on partitions, and their number is a prime above the number of partitions, only one
+partition can be used.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +31,7 @@ MOST_CONSTANT = 1 << 20
 
 
 class Dims:
-    """The dimensions of a block in classes that have one size; those that are `fixed` keep it."""
+    """The dimensions of a block, in classes of equal size; `fixed` classes keep their size."""
 
     def __init__(self, block: Block) -> None:
         self._above: dict[Dim, Dim] = {}
@@ -87,7 +88,7 @@ class Dims:
                 self._join((op.operands[0], a), (op.operands[1], b))
 
     def _regroup(self, source: SSAValue, result: SSAValue) -> None:
-        """Join the dimensions that a reshape leaves alone."""
+        """Join the dimensions that a reshape preserves."""
         before, after = shape_of(source), shape_of(result)
         ends = {(n, prod(before[d + 1 :])): d for d, n in enumerate(before) if n > 1}
         found = set()
@@ -102,7 +103,7 @@ class Dims:
 
 
 def awkward(block: Block, machine: Machine) -> dict[Dim, int]:
-    """Return the representatives of dimensions to pad, with their sizes after it."""
+    """Return the representatives of the dimensions to pad, with their padded sizes."""
     dims = Dims(block)
     found: dict[Dim, int] = {}
     for op in block.ops:
@@ -120,7 +121,7 @@ def awkward(block: Block, machine: Machine) -> dict[Dim, int]:
 
 
 def padded_sizes(block: Block, machine: Machine) -> dict[Dim, int]:
-    """Return the dimensions of all values of a block that are padded, with their sizes after it."""
+    """Return the padded dimensions of all values of a block, with their padded sizes."""
     roots = awkward(block, machine)
     if not roots:
         return {}

@@ -1,7 +1,8 @@
-"""States of loops that products read in another type: carried in that type, too.
+"""Carry states of loops also in the type in which products read them.
 
-A state that a product reads in 16 bits would be converted as each iteration begins, with everything
-waiting for that; the preceding iteration computes it in both types.
+Without this, a state that a product reads in 16 bits would be converted at the start of each
+iteration, and all other work would wait for it. With it, the preceding iteration computes the state
+in both types.
 """
 
 from xdsl.dialects import scf
@@ -55,8 +56,8 @@ def _again(op: scf.ForOp, block: Block, begins: list[SSAValue]) -> scf.ForOp:
 
 
 def _read_as(argument: BlockArgument) -> Attribute | None:
-    """Return the narrower float type to which a state is converted; None where there is no one
-    such.
+    """Return the narrower float type to which a state is converted; None if there is no single
+    one.
     """
     kinds: set[Attribute] = set()
     for use in argument.uses:

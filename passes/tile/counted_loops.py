@@ -1,4 +1,6 @@
-"""Rewrite loops of the program as scf.for, with carried tensors and moving slices."""
+"""Rewrite `while` loops of the program as `scf.for` with carried tensors, and slices that move with
+the iterations.
+"""
 
 from math import prod
 

@@ -62,7 +62,7 @@ def expand_running(op: Operation, opcode: str) -> bool:
 def _running(op: Operation) -> int | None:
     """Return the dimension of a running reduction; None if it is the last one.
 
-    Those that run backwards have other forms (hlo-decompose).
+    Backward reductions have other forms (hlo-decompose).
     """
     shape = shape_of(op.operands[0])
     windows, padding = ints(op, "window_dimensions"), ints(op, "padding")

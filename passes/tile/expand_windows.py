@@ -18,14 +18,15 @@ _NEUTRAL = {"maximum": float("-inf"), "minimum": float("inf")}
 
 
 def expand_window(op: Operation) -> None:
-    """Write a reduce_window of floats as elementwise ops, which are tiled, fused and laid out with
-    what is around them:
+    """Rewrite a reduce_window of floats as elementwise ops, which are tiled, fused and laid out
+    with their neighbours:
 
         %r = reduce_window %x, add          %p = hlo.pad %x
              window 3, stride 2       ->    %r = %p[0::2] + %p[1::2] + %p[2::2]
 
-    A window over several dimensions is reduced along one after another. Narrow floats are added up
-    in f32. Longer windows stay, except those of running reductions (expand_running.py).
+    A window over several dimensions is reduced along one dimension after another. Narrow floats are
+    added up in f32. Longer windows are not changed, except those of running reductions
+    (expand_running.py).
     """
     if not _expands(op):
         return

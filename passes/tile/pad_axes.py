@@ -112,7 +112,7 @@ class _Padder:
         record("tile-pad-axes", "values")
 
     def op(self, op: Operation) -> None:
-        """Rewrite an op; one without a tiling reads the elements of the program."""
+        """Rewrite an op; an op without a tiling reads values without padding."""
         wide = any(self.along(v) for v in (*op.operands, *op.results))
         if not wide:
             return
@@ -144,7 +144,7 @@ class _Padder:
         op.parent.insert_op_before(new, op)
 
     def _store(self, op: Operation) -> None:
-        """Let a terminator, or a tuple, read the elements of the program, which are stored."""
+        """Let a terminator or a tuple read values without padding, which are stored."""
         build = Emitter(op)
         for i, v in enumerate(op.operands):
             if self.along(v):
@@ -155,7 +155,7 @@ class _Padder:
                 op.operands[i] = made
 
     def _cut(self, op: Operation, value: SSAValue) -> SSAValue:
-        """Return the elements of the program of a reduced operand, along reduced dimensions."""
+        """Return a reduced operand without the padding along the reduced dimensions."""
         old = shape_of(op.operands[0])
         limits = list(shape_of(value))
         for d in ints(op, "dimensions"):
@@ -168,7 +168,9 @@ class _Padder:
         return made
 
     def _contracted(self, op: Operation, operands: Sequence[SSAValue]) -> list[SSAValue]:
-        """Return operands of a dot with zeros along the contracted dimensions of one, at least."""
+        """Return the operands of a dot, at least one of which has zeros as padding along the
+        contracted dimensions.
+        """
         out = list(operands)
         for pair in zip(*contracting(op), strict=True):
             if (op.operands[0], pair[0]) not in self.sizes:

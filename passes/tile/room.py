@@ -1,4 +1,6 @@
-"""Count the room of SBUF that the groups of a program need: in less room they would be others."""
+"""Compute the SBUF room on which the choice of groups depends: with less room, other groups would
+be chosen.
+"""
 
 from math import ceil
 
@@ -16,16 +18,19 @@ def room_bytes(machine: Machine, percent: int) -> int:
 
 
 class Room:
-    """The bytes per partition for the values of a group, and how many have been needed."""
+    """The bytes per partition that are available for the values of a group, and the bytes that were
+    needed.
+    """
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.needed = 0
 
     def fits(self, size: float, beside: float = 0, share: float = 1.0) -> bool:
-        """Return whether values fit into a share of the room, `beside` others.
+        """Return whether values fit into a share of the room, next to other values (`beside`).
 
-        If they do, they are needed: in a room without space for them, the answer differs.
+        If they fit, their bytes are recorded as needed, because a smaller room would change the
+        answer.
         """
         if size > share * self.size - beside:
             return False
@@ -33,11 +38,11 @@ class Room:
         return True
 
     def mark(self, module: ModuleOp) -> None:
-        """Write down what has been needed."""
+        """Record the needed bytes in the module."""
         module.attributes[NEEDED] = IntegerAttr(self.needed, i64)
 
 
 def same_groups(module: ModuleOp, machine: Machine, percent: int) -> bool:
-    """Return whether tile-fuse with a smaller room finds the groups that it has found."""
+    """Return whether tile-fuse with a smaller room would find the same groups."""
     found = module.attributes.get(NEEDED)
     return isinstance(found, IntegerAttr) and found.value.data <= room_bytes(machine, percent)

@@ -91,7 +91,7 @@ def space_to_depth(op: ConvolutionOp) -> SSAValue:
                                                  2x3, 128 to 128 features, half as many rows
                                                %r = %c, its features as pairs of rows
 
-    The kernel has zeros where a row of a pair of the result does not read a row of the image.
+    The kernel is zero for rows of the image that a row of the result does not read.
     """
     n = numbers_of_op(op)
     found = window_of(op, n).best() if n.groups == 1 else None

@@ -18,7 +18,9 @@ MOST_PHASES = 16
 
 
 def has_phases(n: Numbers) -> bool:
-    """Return whether an image is dilated, by windows of stride and dilation 1 where it is."""
+    """Return whether an image is dilated, and its windows have stride and dilation 1 along the
+    dilated dimensions.
+    """
     dilated = [i for i, gap in enumerate(n.lhs_dilation) if gap > 1]
     plain = all(n.strides[i] == 1 and n.rhs_dilation[i] == 1 for i in dilated)
     return bool(dilated) and plain and prod(n.lhs_dilation) <= MOST_PHASES

@@ -26,7 +26,7 @@ def time_together(programs: Sequence[Program], machine: Machine) -> Together:
     """Time programs that run at once, on cores in order, chip after chip.
 
     Each core has its share of the memory's rate (`hbm_gbps`), and descriptors take longer the more
-    cores of a chip are active (`dma_contention`). Raises ValueError where the largest instance has
+    cores of a chip are active (`dma_contention`). Raises ValueError if the largest instance has
     fewer cores.
     """
     if not 1 <= len(programs) <= machine.cores:

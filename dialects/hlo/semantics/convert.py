@@ -63,7 +63,7 @@ def bitcast_convert(x: Array, dtype: np.dtype[Any]) -> Array:
 def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
     """Round `x` to a float of these widths (nearest even), and keep its element type.
 
-    Overflow gives infinity, underflow a zero of the same sign (no subnormals); NaN stays.
+    Overflow gives infinity, underflow a zero of the same sign (no subnormals); NaN is unchanged.
     """
     info = ml_dtypes.finfo(x.dtype)
     own_mantissa = int(info.nmant)

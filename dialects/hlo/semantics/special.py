@@ -43,7 +43,9 @@ def round_half_away(x: Array) -> Array:
 
 
 def sign(x: Array) -> Array:
-    """Return -1, 0 or 1; zeros and NaN stay; a complex value is divided by its magnitude."""
+    """Return -1, 0 or 1; zeros and NaN are unchanged; a complex value is divided by its
+    magnitude.
+    """
     if is_complex(x.dtype):
         magnitude = np.abs(x)
         safe = np.where(magnitude == 0, np.ones((), magnitude.dtype), magnitude)

@@ -36,7 +36,7 @@ def to_f32(tile: Tile, dtype: DType) -> F32:
 
 
 def round_tf32(values: F32) -> F32:
-    """Round fp32 to 10 bits of mantissa, ties to even; NaN and infinities stay."""
+    """Round fp32 to 10 bits of mantissa, ties to even; NaN and infinities are unchanged."""
     bits = np.ascontiguousarray(values).view(np.uint32)
     rounded = (bits + (np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1)))) & np.uint32(
         0xFFFFE000

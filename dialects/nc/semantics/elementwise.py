@@ -196,7 +196,7 @@ def tensor_copy(instruction: Instruction, warn: Warn, generation: int) -> Kernel
 
 
 def copy_predicated(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """Copy src to dst where the predicate holds; other elements of dst stay."""
+    """Copy src to dst where the predicate holds; other elements of dst are unchanged."""
     dst = present(instruction.dst[0], "dst")
     predicate, src_ap = present(instruction.src[0], "predicate"), present(instruction.src[1], "src")
     equal_extent(dst, predicate, "predicate")

@@ -42,7 +42,7 @@ class Perturbation:
     def rounded(self, values: Tile, nearest: Tile, dtype: DType) -> Tile:
         """Move some elements of `nearest` (fp32 `values` rounded to `dtype`) by one step.
 
-        Values that `dtype` holds exactly, and those next to an infinity or NaN, stay.
+        Values that `dtype` represents exactly, and those next to an infinity or NaN, are unchanged.
         """
         if dtype == DType.BF16:
             return self._rounded_bf16(values, nearest)

@@ -71,8 +71,8 @@ def _exponent(bits: SSAValue, width: int, own: _Format, e: Emitter) -> SSAValue:
 def reduce_precision(op: Operation, e: Emitter) -> SSAValue | None:
     """Round the mantissa to nearest even, then restrict the exponent if its range is narrower.
 
-    There are no subnormals. NaN stays. bf16 is the upper half of f32. f16 is rounded in its own
-    type, because its subnormals have fewer bits.
+    There are no subnormals. NaN is unchanged. bf16 is the upper half of f32. f16 is rounded in its
+    own type, because its subnormals have fewer bits.
     """
     x = op.operands[0]
     if element(x).name not in ("f32", "bf16", "f16"):

@@ -14,7 +14,7 @@ def nearest_even(x: SSAValue, e: Emitter) -> SSAValue:
     """Round x to an integer, ties to even: (|x| + 2^m) - 2^m with the sign of x.
 
     m is the number of mantissa bits, so the addition itself rounds to an integer. Values from 2^m
-    on are already integers. They, infinities and NaN stay.
+    on, which are already integers, infinities and NaN are unchanged.
     """
     magic = 2.0 ** int(ml_dtypes.finfo(np_dtype(element(x))).nmant)
     size = e.unary("abs", x)

@@ -112,7 +112,9 @@ def logistic(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def cbrt(op: Operation, e: Emitter) -> SSAValue | None:
-    """Compute exp(log|x| / 3) with the sign of x and a Newton step; 0 and infinities stay."""
+    """Compute exp(log|x| / 3) with the sign of x and a Newton step; 0 and infinities are
+    unchanged.
+    """
     x = op.operands[0]
     size = e.unary("abs", x)
     guess = e.unary("exponential", e.binary_number("multiply", e.unary("log", size), 1 / 3))

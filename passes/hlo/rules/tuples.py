@@ -8,7 +8,7 @@ from neuronir.passes.hlo.support.walk import Rule
 
 
 def get_tuple_element(op: Operation, e: Emitter) -> SSAValue | None:
-    """Return the element of a known tuple; an optimization barrier stays."""
+    """Return the element of a known tuple; an optimization barrier is kept."""
     made = producer(op.operands[0], "tuple")
     return None if made is None else made.operands[integer(op, "index")]
 

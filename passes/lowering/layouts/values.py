@@ -142,7 +142,7 @@ def restride(
 
 
 def reshape(source: Value, shape: Sequence[int]) -> Value:
-    """Create a view of another shape: the numbering stays."""
+    """Create a view of another shape with the same element numbering."""
     return restride(source, shape, source.support, lambda a: [(a, 1)], lambda a: [(a, 1)])
 
 

@@ -254,7 +254,7 @@ class Dot:
     def _piece(self, value: Value, starts: list[int], limits: list[int]) -> Value:
         """Return a rectangle of an operand, cached.
 
-        Later dots share it too if the operand is constant or stays.
+        Later dots share it too if the operand is constant or stays on the chip.
         """
         key = (value, tuple(starts), tuple(limits))
         shared = value.array is not None or self._stays(value)

@@ -55,7 +55,7 @@ from neuronir.passes.lowering.state import Lowering, span
 
 
 def lower_reshape(state: Lowering, op: Operation) -> None:
-    """Lower reshape: the numbering stays."""
+    """Lower reshape, which keeps the element numbering."""
     source = state.value(op.operands[0])
     shape = state.shape(op.results[0])
     view = reshape(source, shape)

@@ -1,4 +1,5 @@
-"""Assign layouts: costs from the end backwards, then choices from the beginning; twice.
+"""Assign layouts: compute costs from the end backwards, then choose from the beginning, and repeat
+once.
 
 The second run uses the choices of the first one for the other operands of each op.
 """

@@ -157,7 +157,9 @@ def back(op: Operation, partition: Partition) -> Partition | None:
 def _back_slice(
     op: Operation, partition: Partition, source: tuple[int, ...], result: tuple[int, ...]
 ) -> Partition | None:
-    """Return the digits of a sliced dimension must divide the slice, and its start."""
+    """Return the partition of a slice's operand for which the slice has `partition`; None if digits
+    do not divide the slice and its start.
+    """
     pieces = cut(partition, result)
     if pieces is None or not _whole_digits(op, pieces, result):
         return None

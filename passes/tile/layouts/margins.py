@@ -1,4 +1,4 @@
-"""Count the transfers that pad or trim an array: more than one where a box is cut into parts."""
+"""Count the transfers that pad or trim an array: several if a box must be cut into parts."""
 
 from collections.abc import Sequence
 

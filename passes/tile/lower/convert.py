@@ -80,7 +80,9 @@ MOST_TRANSFERS = 8
 
 
 def _loaded_once(state: Lower, form: Form, memory: Form, op: ConvertLayoutOp) -> bool:
-    """Load a copy without its repeats and repeat it with PE, where it would take many transfers."""
+    """Load a copy without its repeats and repeat it with PE, if a load with repeats would take many
+    transfers.
+    """
     where, size = state.place(op.result), prod(shape_of(op.result))
     if not repeats(where.partition, size):
         return False
@@ -191,7 +193,7 @@ def select(state: Lower, form: Form, target: Form, dtype: DType) -> None:
 
 
 def select_bits(state: Lower, form: Form, target: Form, dtype: DType) -> None:
-    """Lower the same for values that a product would corrupt, such as -0: 16 bits at a time.
+    """Permute or repeat values that a product would corrupt, such as -0: 16 bits at a time.
 
     The 16-bit parts are integers.
     """

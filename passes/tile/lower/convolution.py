@@ -46,7 +46,7 @@ class Convolution:
         self.bank = state.machine.psum_bank_bytes // 4
 
     def pieces(self) -> Iterator[Piece]:
-        """Compute one PSUM bank after the other."""
+        """Compute the result one PSUM bank at a time."""
         state = self.state
         here = state.emitter.source
         edges = {c for s, n in zip(self.strides, self.shape, strict=True) for c in (s, s * n)}

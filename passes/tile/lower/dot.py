@@ -290,7 +290,7 @@ class Product:
         return depth, rounds
 
     def pieces(self) -> Iterator[Piece]:
-        """Compute one PSUM bank after the other."""
+        """Compute the result one PSUM bank at a time."""
         state, s, v = self.state, self.stationary, 1 - self.stationary
         here = state.emitter.source
         batch = len(ints(self.op, "lhs_batch_dims"))
@@ -454,7 +454,7 @@ def column_block(columns: Sequence[Atom], bank: int) -> tuple[list[Atom], list[A
 
 
 def together(outer: list[Atom], width: int, bank: int) -> tuple[list[Atom], list[Atom]]:
-    """Split the digits outside of a matmul into those that share a bank, and the others."""
+    """Split the digits outside of a matmul into those that share a bank and the remaining ones."""
     if not outer or width * 2 > bank:
         return [], outer
     last = outer[-1]

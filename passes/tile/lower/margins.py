@@ -1,7 +1,7 @@
 """Load arrays with padding around them, and store arrays without their padding.
 
-`hlo.pad` of an array in HBM and `hlo.slice` of one that is stored only there are done by the
-transfer itself: it moves the boxes of the array that are contiguous in the layout on the chip.
+The transfer itself performs `hlo.pad` of an array in HBM, and `hlo.slice` of a value that is only
+stored to HBM. It moves the boxes of the array that are contiguous in the layout on the chip.
 """
 
 from collections.abc import Iterator, Sequence
@@ -157,8 +157,8 @@ def _edges(form: Form, shape: Sequence[int], found: Padded) -> Iterator[Box]:
 
 
 def reach_on_partitions(form: Form, shape: Sequence[int], d: int) -> int:
-    """Return the positions along a dimension up to the end of its digits on partitions; 0 if none
-    is there.
+    """Return the positions along a dimension up to the end of its digits on partitions; 0 if it has
+    none there.
     """
     stride, edges = row_major(shape)[d], borders(shape)
     ends = [

@@ -1,4 +1,4 @@
-"""Lower masks: write a number over what pads a value."""
+"""Lower masks: overwrite the padding of a value with a number."""
 
 from dataclasses import replace
 

@@ -38,7 +38,7 @@ from neuronir.passes.tile.lower.views import slice_form
 
 @register_lowering("arith.constant", "arith.addi", "arith.muli", "hlo.constant", "hlo.tuple")
 def lower_nothing(state: Lower, op: Operation) -> None:
-    """Indices, constants and tuples are evaluated by their readers."""
+    """Lower indices, constants and tuples to nothing, because their readers evaluate them."""
 
 
 def in_hbm(state: Lower, name: str, kind: str, value: SSAValue, **more: object) -> Form:
@@ -133,7 +133,9 @@ def lower_empty(state: Lower, op: Operation) -> None:
 
 
 def result_in_hbm(state: Lower, value: SSAValue) -> Form:
-    """Return the variable of a value in HBM: that of a result if it is one, else scratch."""
+    """Return the variable of a value in HBM: an output variable for a result, else a scratch
+    variable.
+    """
     numbers = [n for n in state.results.get(final(value), []) if n not in state.written]
     if not numbers:
         return in_hbm(state, "scratch", "scratch", value)

@@ -92,7 +92,7 @@ class Transposed:
         self.op = op
 
     def pieces(self) -> Iterator[Piece]:
-        """Compute one PSUM bank after the other."""
+        """Compute the result one PSUM bank at a time."""
         state, turn = self.state, _turn(self.source, self.form)
         here = state.emitter.source
         most = max(1, state.machine.psum_bank_bytes // DType.F32.size // turn.rows)

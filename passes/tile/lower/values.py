@@ -80,7 +80,7 @@ class Lazy:
 class Padded:
     """An array in HBM, of `shape`, that its loads surround with a number.
 
-    `low` are the positions in front of it along each dimension.
+    `low` are the padded positions before it along each dimension.
     """
 
     form: Form

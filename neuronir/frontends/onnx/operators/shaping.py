@@ -205,7 +205,7 @@ def _trilu(n: Node) -> SSAValue:
 
 @operator("ReverseSequence")
 def _reverse_sequence(n: Node) -> SSAValue:
-    """Element t of a sequence of length l moves to l - 1 - t; elements beyond l stay."""
+    """Element t of a sequence of length l moves to l - 1 - t; elements beyond l are unchanged."""
     b, x = n.b, n[0]
     time, batch = n.integer("time_axis", 0), n.integer("batch_axis", 1)
     if {time, batch} != {0, 1}:
