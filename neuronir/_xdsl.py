@@ -308,7 +308,7 @@ _type_of = attrgetter("_type")
 
 
 def _attribute(op: Operation, block: Block | None = None) -> None:
-    """Verify `op` without its contents, or an empty block of it; an error refers to `op`."""
+    """Verify `op` without the ops inside it, or one of its empty blocks; errors refer to `op`."""
     try:
         if block is None:
             _verify_place(op)

@@ -43,7 +43,7 @@ def build_parser() -> Parser:
         help="new folder for the files (default: the name of FILE without its suffix)",
     )
     for command in (info, unpack):
-        command.add_argument("neff", metavar="FILE")
+        command.add_argument("neff", metavar="FILE", help="binary (.neff)")
         command.add_argument("--debug", action="store_true", help="show tracebacks")
     return parser
 

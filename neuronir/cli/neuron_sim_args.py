@@ -23,14 +23,14 @@ def build_parser() -> Parser:
     disasm = commands.add_parser(
         "disasm", help="print the instruction streams of the engines", allow_abbrev=False
     )
-    disasm.add_argument("neff", metavar="FILE")
+    disasm.add_argument("neff", metavar="FILE", help="a program or a pipeline")
     disasm.add_argument(
         "--engine",
         metavar="NAMES",
         help="print only these engines: " + ", ".join(e.name.lower() for e in Engine),
     )
     info = commands.add_parser("info", help="print the contents of a binary", allow_abbrev=False)
-    info.add_argument("neff", metavar="FILE")
+    info.add_argument("neff", metavar="FILE", help="a program or a pipeline")
     diff = commands.add_parser(
         "diff", help="compare the timing of two binaries", allow_abbrev=False
     )
@@ -47,8 +47,8 @@ def build_parser() -> Parser:
 
 
 def _add_diff(p: argparse.ArgumentParser) -> None:
-    p.add_argument("a", metavar="A.neff")
-    p.add_argument("b", metavar="B.neff")
+    p.add_argument("a", metavar="A.neff", help="the first binary")
+    p.add_argument("b", metavar="B.neff", help="the second binary")
     p.add_argument("--html", metavar="DIFF.html", help="write a page (needs neuronir[report])")
     p.add_argument("--report", metavar="DIFF.json", help="write all differences")
     p.add_argument(
@@ -58,7 +58,10 @@ def _add_diff(p: argparse.ArgumentParser) -> None:
 
 def _add_run(p: argparse.ArgumentParser) -> None:
     p.add_argument(
-        "neff", nargs="+", metavar="FILE", help="a program or a pipeline; several: a core each"
+        "neff",
+        nargs="+",
+        metavar="FILE",
+        help="a program or a pipeline; of several files, each runs on its own core",
     )
     g = p.add_argument_group("data")
     g.add_argument(

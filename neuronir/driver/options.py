@@ -34,8 +34,8 @@ class CompileOptions:
     models of frameworks whose indices always have 64, and not for HLO. `tiling` says whether the
     program goes through phase `tiled`: "auto" (if that is faster), "always" or "never". `progress`
     is a context manager for each phase, called with its name. `reproducers` are written if a pass
-    fails because of a compiler bug. `watch` gives, by the name of a phase, who observes its passes;
-    of several attempts only the one that is kept is observed.
+    fails because of a compiler bug. `watch` returns the observer of a phase's passes, given the
+    name of the phase; if there are several attempts, only the one that is kept is observed.
     """
 
     auto_cast: str = "matmult"

@@ -128,8 +128,8 @@ class _Caster:
         return here.emit("reduce_window", operands, kind, window.properties, [region])
 
     def is_rounded(self, value: SSAValue) -> bool:
-        """Return whether a value already has tf32 precision (other types show in the element
-        type).
+        """Return whether a value already has tf32 precision (for other types, the element type says
+        so).
         """
         if self.target is not None or not isinstance(value, OpResult):
             return False

@@ -107,7 +107,9 @@ def scatter_to_dot(machine: Machine, op: Operation, e: Emitter) -> SSAValue | No
 
 
 def rows_of(op: Operation) -> Rows | None:
-    """Return what a scatter adds to whole rows, the first dimension of its operand; or None."""
+    """Return the updates that a scatter adds to whole rows (the first dimension of its operand), or
+    None.
+    """
     if len(op.operands) != 3 or combiner(op) != "hlo.add" or not is_float(element(op.results[0])):
         return None
     operand, indices, updates = op.operands

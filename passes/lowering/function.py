@@ -226,8 +226,8 @@ def lower_function(
 ) -> ModuleOp:
     """Return the nc module (virtual phase) of an hlo entry function without calls and loops.
 
-    Repeated layers of at least `layers` instructions in total become loops; with 0 none do. Nor do
-    they if strands cross them, because all strands would have to end in each iteration.
+    Repeated layers of at least `layers` instructions in total become loops. They do not if `layers`
+    is 0, or if strands cross layers, because all strands would have to end in each iteration.
     """
     choices = choices or Choices()
     norms = norms_across(function.body.block, machine)

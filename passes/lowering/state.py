@@ -94,7 +94,9 @@ class Lowering:
         return self.values[ssa]
 
     def derived(self, value: Value, key: Hashable, make: Callable[[], Value]) -> Value:
-        """Return what `make` creates from a value, cached by key, so that its copies are shared."""
+        """Return the value that `make` derives from a value, cached by key, so that its copies are
+        shared.
+        """
         if (value, key) not in self._derived:
             self._derived[value, key] = make()
         return self._derived[value, key]
@@ -128,7 +130,7 @@ class Lowering:
         return known_dtype(ssa, self.machine)
 
     def demand(self, ssa: SSAValue) -> Demand:
-        """Return what the users of `ssa` want."""
+        """Return the layouts that the users of `ssa` want."""
         if ssa not in self._demands:
             limit = self.machine.partitions
             found = self._demands[ssa] = demand(ssa, limit, self.across, self.choices.lookahead)

@@ -41,8 +41,8 @@ class Borders:
         return bool(functions(module))
 
     def before(self, module: ModuleOp, instance: ModulePass) -> None:
-        """Before a pass: record what the module does, or discard the record if the pass may change
-        it.
+        """Before a pass, record the data flow of the module, or discard the record if the pass may
+        change it.
         """
         self.checked = False
         if instance.name not in _ORDERING or not functions(module):

@@ -106,7 +106,9 @@ class Analysis:
         ]
 
     def _carried(self, nodes: Sequence[Node], loop: int, first: int) -> None:
-        """Find what instructions of a loop, the first at `first`, follow in earlier iterations."""
+        """Find the instructions of earlier iterations that the instructions of a loop, the first at
+        `first`, must follow.
+        """
         for node in nodes:
             if node.record is None:
                 self._carried(node.body, loop, first)

@@ -23,7 +23,7 @@ class Clock:
     transfers: int
 
     def join(self, other: "Clock") -> "Clock":
-        """Return what either clock knows."""
+        """Return the union of the knowledge of both clocks."""
         if other.transfers | self.transfers == self.transfers and all(
             a >= b for a, b in zip(self.engines, other.engines, strict=True)
         ):
@@ -36,7 +36,7 @@ NOTHING = Clock((-1,) * ENGINES, 0)
 
 @dataclass(slots=True)
 class Waits:
-    """By position: the instructions to wait for, and what is known at the start and at the end."""
+    """By position: the instructions to wait for, and the clocks at the start and at the end."""
 
     waits: list[list[Dependence]]
     start: list[Clock]
@@ -90,8 +90,8 @@ def follows_itself(nodes: Sequence[Node], found: Waits, j: int) -> bool:
     """Return whether waits ensure that transfer `j` of the previous iteration ends before `j`
     starts.
 
-    Either something that it waits for in the previous iteration had waited for it, or something
-    that it waits for in this iteration has waited for the previous one.
+    This holds if an instruction that it waits for, in either iteration, has itself waited for the
+    transfer of the previous iteration.
     """
     innermost = nodes[j].inside[-1]
     for d in found.waits[j]:

@@ -76,7 +76,8 @@ def _can_follow(last: int, predecessors: Predecessors, seen: Sequence[int]) -> b
 
 
 def _sums(records: Sequence[Instruction], predecessors: Predecessors) -> dict[int, list[int]]:
-    """Return what the rest of a sum needs, given the product that starts the sum in PSUM.
+    """Return the instructions that the remaining products of a sum need, given the product that
+    starts the sum in PSUM.
 
     It is placed first, so that no other work separates the products while they hold their bank.
     """

@@ -167,7 +167,7 @@ class Memory:
         return self.intervals[first : bisect_left(self.starts, access.high)]
 
     def meet(self, access: Access, found: dict[int, bool]) -> None:
-        """Add to `found` what `access` must follow."""
+        """Add to `found` the nodes that `access` must follow."""
         seen: set[Access] = set()
         data = not access.write
         bounds, shared = self.bounds, self.shared

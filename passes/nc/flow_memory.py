@@ -138,10 +138,10 @@ class FlowMemory:
         return [(regions[k], live[k]) for _, k in sorted(found)]
 
     def read(self, number: int) -> tuple[int, int, int]:
-        """Return what a read finds: (value, partitions, offset of the read in it).
+        """Return the contents of a read: (value, partitions, offset of the read in it).
 
-        Several values are given by a number (below UNWRITTEN), 0, and one more than the number of
-        the area that was never written.
+        If the read covers several values, the tuple is (a number below UNWRITTEN for the
+        combination, 0, 1 + the number of the area that was never written).
         """
         answer = self.answers.get(number)
         if answer is not None and self._holds(number, answer[0]):

@@ -168,7 +168,7 @@ class Painter:
         return tuple(whole), areas[-1]
 
     def content(self, parts: tuple[tuple[int, ...], ...]) -> int:
-        """Return a number for what a read finds."""
+        """Return a number for the contents of a read."""
         return self.contents.setdefault(parts, len(self.contents))
 
     def area(self, area: Area) -> int:
@@ -238,7 +238,8 @@ def union(areas: list[Area]) -> Area:
 
 
 def paint(read: Region, writes: list[Region]) -> list[Area]:
-    """Return what each write, oldest first, contributes to a read; last, what no write covers.
+    """Return the area that each write, oldest first, contributes to a read, and last the area that
+    no write covers.
 
     Raises TooLarge if there are too many parts.
     """

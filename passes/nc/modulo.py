@@ -72,7 +72,7 @@ class _Table:
         return earliest - m + now if now < m + ii else None
 
     def take(self, at: float, width: float, who: int) -> None:
-        """Reserve a time; what exceeds the interval wraps to 0."""
+        """Reserve a time; the part beyond the interval wraps to 0."""
         for low, high in self._spans(at, width):
             insort(self.busy, (low, high, who))
 

@@ -76,7 +76,7 @@ def _listed(func: FuncOp, kinds: Mapping[str, VariableOp], op: scf.ForOp) -> tup
 def _load_ahead(
     listing: Listing, loop: Node, machine: Machine, window: int, capacity: int, body: "_Body"
 ) -> bool:
-    """Let a loop prefetch in the order `body`, or in that of a narrower window.
+    """Make a loop prefetch its weights, in the order `body` or in the order of a narrower window.
 
     Returns False if SBUF has no room.
     """

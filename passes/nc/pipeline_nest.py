@@ -105,8 +105,8 @@ def find_nest(listing: Listing, outer: Node, loop: Node, found: Found, plan: Pla
 
 
 def _rounds(outer: Node, loop: Node, plan: Plan, others: int) -> int:
-    """Return the unroll factor of the outer loop: the one with the fewest fills that code size
-    allows.
+    """Return the unroll factor of the outer loop with the fewest pipeline fills, within the limit
+    of code size.
 
     The result is 1 if unrolling is not profitable.
     """

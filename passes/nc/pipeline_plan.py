@@ -165,7 +165,7 @@ class _Search:
         Buffers within one step can share bytes. Returns None if the buffers do not fit.
 
         The first write of an iteration must follow the last use of the iteration that had the copy
-        before. That use counts until it has ended, so that nothing waits, except with `_WAIT`. An
+        before. The end of that use counts, so that no instruction waits, except with `_WAIT`. An
         additional copy lets engines drift apart.
         """
         buffers, machine = self.listing.buffers, self.machine

@@ -62,7 +62,9 @@ def has_stream(loop: scf.ForOp) -> bool:
 
 
 def prefetch_loop(listing: Listing, loop: Node, body: Sequence[Node], capacity: int) -> bool:
-    """Let a loop prefetch; return False if SBUF has no room for a ring. `body` is its order."""
+    """Make a loop prefetch its weights; return False if SBUF has no room for a ring. `body` is its
+    order.
+    """
     buffers = listing.buffers
     if loop.trip_count < LEAST_ROUNDS or any(n.record is None for n in body):
         return False
@@ -223,7 +225,7 @@ class _Writer:
         self._replace(order)
 
     def _last_round(self, order: Sequence[Operation]) -> list[Operation]:
-        """Return the ops of a body in the last iteration: nothing for a next one."""
+        """Return the ops of a body in the last iteration, without work for a next one."""
         rest = [op for op in order if AHEAD not in op.attributes]
         for op in order:
             op.attributes.pop(AHEAD, None)

@@ -20,7 +20,9 @@ class Written:
 
     @staticmethod
     def before(writes: Sequence[tuple[int, Access]], place: int, low: int, high: int) -> "Written":
-        """Return what the writes up to a position have written between bytes `low` and `high`."""
+        """Return the bytes between `low` and `high` that the writes up to a position have
+        written.
+        """
         out = Written()
         for at, access in writes:
             if at > place or access.low >= high or access.high <= low:

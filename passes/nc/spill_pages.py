@@ -1,4 +1,4 @@
-"""Choose what to spill with Belady's rule: evict the page with the furthest next use.
+"""Choose the pages to spill by Belady's rule: evict the page with the furthest next use.
 
 A page is a buffer, or a part of a buffer if no instruction accesses two parts. After an eviction,
 each part with its own users returns as a separate page when they need it. Unused parts do not

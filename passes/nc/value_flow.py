@@ -36,7 +36,7 @@ class Values:
     """By signature and source: the areas that were unwritten when they were read."""
 
     def signature(self, what: tuple[object, ...]) -> int:
-        """Return a number for what an instruction does, or for a source of values."""
+        """Return a number for the computation of an instruction, or for a source of values."""
         return self.signatures.setdefault(what, len(self.signatures))
 
     def value(self, key: _Key) -> int:

@@ -82,7 +82,9 @@ class NcVerifyOrder(ModulePass):
 
 
 def take_snapshot(module: ModuleOp, piece: int = PIECE) -> Snapshot:
-    """Record what a module does. Before passes after phase `virtual`, mark it with `mark`."""
+    """Record the data flow of a module. Before passes after phase `virtual`, mark it with
+    `mark`.
+    """
     phase = phase_of(module)
     out = Snapshot(phase, piece)
     if phase == "virtual":
@@ -113,7 +115,7 @@ def unchanged(before: Snapshot, module: ModuleOp) -> bool:
 
 
 def check_order(before: Snapshot, behind: Snapshot) -> None:
-    """Raise NIR_NC011 if a module does not compute what it computed before."""
+    """Raise NIR_NC011 if the data flow of a module has changed."""
     for name, made in behind.listings.items():
         known = before.listings.get(name)
         if known is not None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Cause(IntEnum):
-    """What an instruction waited for."""
+    """The cause of a wait."""
 
     PROGRAM = 0  # nothing: it follows the previous one
     SEMAPHORE = 1  # an instruction of another engine, or a transfer
@@ -29,8 +29,8 @@ TRANSFERS = 32
 
 
 class Wait(NamedTuple):
-    """The waiting stream (or TRANSFERS + stream), the source of the instruction, and what it waited
-    for.
+    """The waiting stream (or TRANSFERS + stream), the source of the instruction, and the cause of
+    the wait.
 
     `maker` is the number of the op that ended the wait, or -1.
     """

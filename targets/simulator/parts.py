@@ -1,4 +1,4 @@
-"""A part of the time of a run, by op: time that was lost, or work at the full rate."""
+"""Attribute parts of the time of a run to ops: lost time, or work at the full rate."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -51,13 +51,13 @@ def summary_text(report: Report) -> str:
 
 
 def _cause(report: Report) -> list[str]:
-    """Return where most of the time goes; what would help is in the sections below."""
+    """Return the largest part of the time; the advice is in the sections below."""
     row = report["cause"]
     return [f"mostly {_words(row)[0]}: {row['percent']:.0f} %"] if row else []
 
 
 def _parts(title: str, rows: list[Report]) -> list[str]:
-    """Return a section of parts of the time of the busiest resource, with what would help."""
+    """Return a section of parts of the time of the busiest resource, with advice."""
     if not rows:
         return []
     lines = ["", f"  {title}"]

@@ -1,4 +1,4 @@
-"""Describe what an idle engine waited for, and what helps."""
+"""Describe the waits of an idle engine, with advice."""
 
 import re
 from collections.abc import Sequence
@@ -140,7 +140,7 @@ def kind_of(sources: Sequence[Source], number: int) -> str:
 
 
 def transfers_of(sources: Sequence[Source], op: Op) -> str:
-    """Return what a transfer is: one of an op, or a load or store that the compiler inserted."""
+    """Describe a transfer: one of an op, or a load or store that the compiler inserted."""
     number = op.instruction.source
     opcode = sources[number].opcode if number < len(sources) else ""
     if _DIALECT not in opcode:

@@ -1,6 +1,6 @@
 """Find the work of the busiest resource at its full rate: all of its time that is not a loss.
 
-A run that is close to its roofline has hardly any losses. Its time is that of this work.
+A run that is close to its roofline has hardly any losses: nearly all of its time is this work.
 """
 
 from collections.abc import Iterator

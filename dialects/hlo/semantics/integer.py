@@ -50,7 +50,7 @@ def _shift_amount(x: Array, amount: Array) -> tuple[Array, Array, Array]:
     """Return `x` unsigned, the amounts with out-of-range ones set to 0, and a mask of those in
     range.
 
-    A negative amount is a large unsigned one.
+    A negative amount counts as a large unsigned amount.
     """
     unsigned = unsigned_of(x.dtype)
     amount = amount.astype(unsigned)

@@ -111,7 +111,7 @@ class ProtoImporter(Importer):
         return Instruction(tokens)
 
     def _hold(self, literal: Any) -> str:
-        """Keep a literal; return what stands for it."""
+        """Store a literal; return the text that represents it."""
         if literal.tuple_literals:
             return "(" + ", ".join(map(self._hold, literal.tuple_literals)) + ")"
         self._literals.append(literal)

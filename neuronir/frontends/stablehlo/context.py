@@ -100,15 +100,15 @@ class Context:
         return self._attribute(name, _string, default)
 
     def flag(self, name: str) -> bool:
-        """Return whether an attribute is there and not false."""
+        """Return whether an attribute is present and not false."""
         return bool(self.op.attributes.get(name, False))
 
     def fields(self, name: str) -> Mapping[str, Any]:
-        """Return the fields of a structure; empty if it is not there."""
+        """Return the fields of a structure; empty if it is absent."""
         return self._attribute(name, _mapping, {})
 
     def field(self, fields: Mapping[str, Any], name: str) -> I64Array:
-        """Return the integers of a field of a structure; none if it is not there."""
+        """Return the integers of a field of a structure; an empty list if it is absent."""
         try:
             return i64_array(_integers(fields.get(name, [])))
         except (TypeError, ValueError):

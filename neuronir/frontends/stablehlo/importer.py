@@ -236,7 +236,7 @@ class Importer(RegionBuilder):
             _hint(value, name)
 
     def _place(self, op: Statement, b: BlockBuilder) -> str:
-        """Set the location and metadata of what is built; return the instruction's name."""
+        """Set the location and metadata of the following ops; return the instruction's name."""
         origin = self._origins.of(op.location)
         name = origin.instruction
         if not name:

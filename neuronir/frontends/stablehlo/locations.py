@@ -64,8 +64,9 @@ def _inner(reader: Reader) -> Location:
 
 @dataclass(frozen=True)
 class Origin:
-    """The framework's name of an op, or the name of an instruction, and its place in a source
-    file."""
+    """The framework's name of an op, or the name of an instruction, and its position in a source
+    file.
+    """
 
     name: str = ""
     file: str = ""
@@ -73,7 +74,9 @@ class Origin:
 
     @property
     def instruction(self) -> str:
-        """Return the name if it is that of an instruction: it has no place in a source file."""
+        """Return the name if it is that of an instruction, which has no position in a source
+        file.
+        """
         return "" if self.file or "/" in self.name else self.name
 
     @property

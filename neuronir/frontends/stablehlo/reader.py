@@ -84,7 +84,7 @@ class Reader:
         self.position = match.end()
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Read what matches a pattern, if it is next."""
+        """Read the text that matches a pattern, if it is next."""
         match = pattern.match(self.text, self.position)
         if match is not None:
             self.advance(match.end())

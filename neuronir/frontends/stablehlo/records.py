@@ -94,7 +94,7 @@ class Body:
 class Statement:
     """An op. `results` has a name for each result; `types` are those of the results.
 
-    `operand_types` is None if the text does not say them.
+    `operand_types` is None if the text omits them.
     """
 
     name: str

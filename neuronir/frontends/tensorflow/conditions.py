@@ -1,4 +1,4 @@
-"""Import TensorFlow 1's branches: Switch routes a tensor, Merge takes the one that arrives.
+"""Import TensorFlow 1's branches: Switch routes a tensor, and Merge takes the one that arrives.
 
 Both branches are built, and Merge becomes a select by the predicate in which its inputs differ.
 """
@@ -53,7 +53,8 @@ class Conditions:
         return Merged(found[0], on_true, 1 - on_true)
 
     def needed(self, b: BlockBuilder, node: Node, values: Mapping[Ref, Value]) -> Sequence[Ref]:
-        """Return what must be built before a Merge: the predicate first, then the branches.
+        """Return the nodes that must be built before a Merge: the predicate first, then the
+        branches.
 
         If the predicate is known, only the taken branch is built.
         """

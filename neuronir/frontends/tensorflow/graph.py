@@ -119,7 +119,7 @@ class Table:
                 path[following] = self._before(following)
 
     def _before(self, name: str) -> Iterator[str]:
-        """Return what must be computed before a node."""
+        """Return the nodes that must be computed before a node."""
         node = self.nodes[name]
         for source, _ in node.inputs:
             if node.op not in MERGES or self.nodes[source].op not in BACK_EDGES:

@@ -138,7 +138,7 @@ class Scope:
         return self._values[ref]
 
     def _inputs(self, node: Node) -> Sequence[Ref]:
-        """Return what must be built before a node."""
+        """Return the nodes that must be built before a node."""
         if node.op in EXITS:
             return self.frames.of_exit(node).outer_inputs
         if node.op in MERGES:

@@ -37,7 +37,7 @@ def join_loops(block: Block) -> int:
 
 
 def _join(first: Operation, second: Operation) -> Operation | None:
-    """Replace two loops by one, at the place of the second; None if they do not fit together."""
+    """Replace two loops by one, at the position of the second; None if they cannot be joined."""
     one, other = counted_loop(first), counted_loop(second)
     if one is None or other is None or one.count != other.count:
         return None

@@ -61,7 +61,7 @@ def mirror_writes(op: Operation) -> int:
 
 
 def _reversed(value: SSAValue) -> int | None:
-    """Return the dimension that an array is reversed along, if it is one."""
+    """Return the dimension along which an array is reversed, if it is a single one."""
     op = value.owner
     if not isinstance(op, Operation) or op.name != "hlo.reverse":
         return None
@@ -91,7 +91,7 @@ def _moves(loop: CountedLoop, op: Operation, dim: int) -> bool:
 
 
 def _opposite(op: Operation, place: SSAValue, length: int) -> SSAValue:
-    """Return the place of an element of the reversed dimension in the operand of the reverse."""
+    """Return the position of an element of the reversed dimension in the operand of the reverse."""
     build = Emitter(op)
     return build.binary("subtract", build.scalar(length - 1, element(place)), place)
 

@@ -97,7 +97,8 @@ def along(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
 
 
 def needed(op: Operation, dim: int, first: int, end: int) -> dict[SSAValue, Piece] | None:
-    """Return what rows [first, end) of dimension `dim` of an op's result need of its operands.
+    """Return the parts of the operands that an op needs for rows [first, end) of dimension `dim` of
+    its result.
 
     Operands needed whole are omitted. Returns None if the op cannot be computed this way.
     """

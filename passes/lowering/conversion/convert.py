@@ -78,10 +78,9 @@ class Converter(KnownValues):
     # loops
 
     def settle(self, value: Value) -> None:
-        """Make copies of `value` at the current loop depth from now on, or where they were made
-        before.
+        """Make further copies of `value` at the current loop depth, unless a depth was set before.
 
-        Inner loops then use it as it is.
+        Inner loops then use these copies.
         """
         if value.lazy is not None and not value.forms:
             self.settle(value.lazy[0])
@@ -156,7 +155,7 @@ class Converter(KnownValues):
         return tuple(wanted), constant and bool(wanted)
 
     def support(self, value: Value, partition: Partition) -> tuple[Atom, ...]:
-        """Return what a copy of `value` with these partition atoms varies along.
+        """Return the atoms along which a copy of `value` with these partition atoms varies.
 
         This is all elements if the atoms do not divide the support of the value.
         """

@@ -48,7 +48,7 @@ def body_bytes(ops: Sequence[Operation]) -> int:
 
 
 def _inside(loop: scf.ForOp) -> int:
-    """Return what a loop allocates itself."""
+    """Return the bytes per partition that a loop itself allocates."""
     ops = list(loop.body.block.ops)
     around = {b for op in ops for b in _touched(op) if not _within(b, loop)}
     return body_bytes(ops) - sum(_size(b) for b in around)

@@ -1,4 +1,4 @@
-"""Represent what differs between layers: constants, parameters, and views of them.
+"""Represent the values that differ between layers: constants, parameters, and views of them.
 
 The ops of the lowered layer get leaves that represent those of all layers: Layered arrays for
 constants, and arrays of parameters for parameters (parameters.py).

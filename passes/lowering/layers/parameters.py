@@ -36,7 +36,7 @@ class LayerParameters:
         self.views: list[Operation] = []
 
     def stand_in(self, parameters: tuple[SSAValue, ...]) -> SSAValue:
-        """Return what represents the parameters of all layers in the ops of one layer.
+        """Return the argument that represents the parameters of all layers in the ops of one layer.
 
         Raises LayersDiffer if they cannot be contiguous.
         """
@@ -85,7 +85,7 @@ class LayerParameters:
         return _Array(form, once, any(value.special for value in values))
 
     def _source(self, value: Value) -> Form | None:
-        """Return where a parameter is: not a copy of it in HBM."""
+        """Return the input variable that holds a parameter, ignoring copies of it in HBM."""
         kinds = {v.sym_name.data: v.kind.data for v in self.state.emitter.variables}
         for form in value.forms:
             address = form.buffer.owner

@@ -1,10 +1,10 @@
 """Find the repeated layers of a program: equal parts of a block, each of which feeds the next.
 
-Only structure counts, never names. Ops are numbered by what they do (properties, types, regions).
-The distance at which these numbers repeat is the length of a layer, and layers are split where the
-fewest values cross. The layers are then compared op by op through their operands, from the last
-layer backwards, so that ops in between do not matter. Constants, parameters, and views of them
-belong to their readers; if they differ, the layers differ in them.
+Only structure counts, never names. Ops are numbered by their behaviour (properties, types,
+regions). The distance at which these numbers repeat is the length of a layer, and layers are split
+where the fewest values cross. The layers are then compared op by op through their operands, from
+the last layer backwards, so that ops in between do not matter. Constants, parameters, and views of
+them belong to their readers; layers may differ in these values.
 """
 
 from collections import Counter, deque
@@ -93,7 +93,7 @@ class _Numbers:
         return self.number((self._what(op), *regions))
 
     def _what(self, op: Operation) -> int:
-        """Return the number of what an op does, ignoring its operands and regions."""
+        """Return a number for the behaviour of an op, ignoring its operands and regions."""
         given, types = op.properties, [r.type for r in op.results]
         if op.attributes:
             marks = {k: v for k, v in op.attributes.items() if k not in _IGNORED}

@@ -157,7 +157,7 @@ def _of_image(op: ConvolutionOp, shape: Sequence[int], limit: int) -> Partition:
 def demand(
     value: SSAValue, limit: int, across: Set[Operation] = frozenset(), depth: int = DEPTH
 ) -> Demand:
-    """Return what the users of `value` want, in atoms of `value`.
+    """Return the layouts that the users of `value` want, in atoms of `value`.
 
     Norms in `across` want their rows along partitions. Users are examined up to `depth` ops
     downstream.

@@ -106,7 +106,7 @@ class Estimate:
         return tiles * panels * self._products_of_row(b)
 
     def _steps(self, b: Blocking) -> _Steps:
-        """Return what all blockings with the same tiles have in common."""
+        """Return the costs that all blockings with the same tiles have in common."""
         if b.tiles in self._known_steps:
             return self._known_steps[b.tiles]
         p = self.p

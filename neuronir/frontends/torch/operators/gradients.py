@@ -86,8 +86,8 @@ def _input_gradient(
 
 
 def _max_pool_backward(spatial: int) -> Function:
-    """Scatter by comparing the elements of each window, and by the indices of the maxima only where
-    the compiler does not take such windows: a scatter may take 100 times as long.
+    """Scatter by comparing the elements of each window, and by the indices of the maxima only if
+    the compiler does not support such windows, because a scatter may take 100 times as long.
     """
 
     def build(n: Node) -> SSAValue:
