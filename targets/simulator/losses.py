@@ -107,8 +107,8 @@ def _again(result: TimingResult, usage: Usage) -> Iterator[Entry]:
             kind = result.program.variables[index].kind
             words = (
                 f"dma reads {kind}s {times[kind]:.1f} x on average",
-                "keep what is used again in SBUF: smaller tiles of the other operand, another "
-                "order of loops, or smaller types",
+                "keep reused values in SBUF: use smaller tiles of the other operand, another order "
+                "of loops, or narrower types",
             )
             source = result.code.ops[number].instruction.source
             yield words, source, excess * moved / result.machine.dma_gbps
@@ -128,7 +128,7 @@ def _unread(result: TimingResult, usage: Usage) -> Iterator[Entry]:
     """Return the time of loads of bytes that no instruction reads, at the full rate of DMA."""
     words = (
         "dma loads values that nothing reads",
-        "load only what is used: shorter rows, or another order of dimensions in HBM",
+        "load only the values that are used: shorter rows, or another order of dimensions in HBM",
     )
     fractions = unread_of(result.code, usage)
     for (number, index), moved in usage.reads.items():
@@ -142,7 +142,7 @@ def _spilled(result: TimingResult, usage: Usage) -> Iterator[Entry]:
     """Return the time of spilled values in DMA, at its full rate."""
     words = (
         "dma saves and reloads values that do not fit in SBUF",
-        "smaller tiles or a smaller batch need less SBUF at once; so do narrower types",
+        "use smaller tiles, a smaller batch or narrower types, which need less SBUF at once",
     )
     for (number, index), moved in (*usage.reads.items(), *usage.writes.items()):
         if index >= 0 and result.program.variables[index].kind == SPILL:
@@ -177,7 +177,7 @@ def _transfer(op: Op, machine: Machine) -> dict[Words, float]:
     full = machine.dma_descriptor_ns * machine.dma_engine_gbps / 1024
     words = (
         "dma moves rows that are too short for its rate",
-        f"rows of {full:.1f} KiB and more reach it: pack what is read together side by side",
+        f"use rows of {full:.1f} KiB or more: store values that are read together contiguously",
     )
     return {words: lost}
 
@@ -187,11 +187,11 @@ def _trigger(op: Op, resource: str) -> dict[Words, float]:
     return {
         (
             f"{resource} starts transfers",
-            "fewer, larger transfers; or let an engine start them that has less to do",
+            "use fewer, larger transfers, or start them from an engine that has less work",
         ): c.issue_ns - c.software_ns,
         (
             f"{resource} makes descriptors of gathers and scatters",
-            "rows that are known when compiling need none: slices in place of indices",
+            "use slices instead of indices for rows that are known at compile time",
         ): c.software_ns,
     }
 
@@ -201,8 +201,8 @@ def _tensor(op: Op, machine: Machine) -> dict[Words, float]:
     if i.opcode == "transpose":
         words = (
             "tensor transposes operands",
-            "keep them in the layout of their use: swap the sides of the product, or store "
-            "weights transposed",
+            "store operands in the layout in which they are used: swap the operands of the "
+            "product, or store weights transposed",
         )
         return {words: c.issue_ns}
     moving = i.src[-1]
@@ -213,17 +213,17 @@ def _tensor(op: Op, machine: Machine) -> dict[Words, float]:
     return {
         (
             "tensor computes products in fp32",
-            f"bf16 (--auto-cast matmult) takes 1 pass in place of {machine.fp32_passes}",
+            f"bf16 (--auto-cast matmult) takes 1 pass instead of {machine.fp32_passes}",
         ): c.issue_ns - issue,
         (
             "tensor loads stationary operands and starts products",
-            f"products of {machine.matmul_max_moving} columns have least of it: larger batches or "
-            "tiles",
+            "use larger batches or tiles: the overhead is smallest for products of "
+            f"{machine.matmul_max_moving} columns",
         ): issue - work,
         (
             "tensor uses a part of its rows and columns",
-            f"products over fewer than {machine.pe_rows} rows or {machine.pe_columns} columns "
-            "leave the rest idle: join small products, pad less",
+            f"join small products and pad less: products of fewer than {machine.pe_rows} rows or "
+            f"{machine.pe_columns} columns leave the rest idle",
         ): work - peak,
     }
 
@@ -234,15 +234,17 @@ def _vector(op: Op, resource: str, machine: Machine) -> dict[Words, float]:
     return {
         (
             f"{resource} starts instructions",
-            "instructions of more elements have less of it: larger tiles, fewer steps",
+            "use larger tiles and fewer steps: the overhead is smaller for instructions of more "
+            "elements",
         ): c.issue_ns - c.work_ns,
         (
             f"{resource} reads or writes elements far apart",
-            "put elements that are used together side by side: another order of dimensions",
+            "store elements that are used together contiguously: use another order of dimensions",
         ): c.work_ns - packed,
         (
             f"{resource} uses a part of its {machine.partitions} partitions",
-            "spread the values over partitions: split a dimension that lies within them",
+            "spread the values over more partitions: split a dimension that lies within a "
+            "partition",
         ): packed * (1.0 - partitions_of(op) / machine.partitions),
     }
 

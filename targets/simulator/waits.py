@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"(?<![:\d])\.?\d+$")
 """The number at the end of the name of an HLO instruction; a position in a file has colons."""
 
 Words = tuple[str, str]
-"""What happened, and what helps."""
+"""A description of a wait or loss, and advice."""
 
 
 def words_of(wait: Wait, resource: str, sources: Sequence[Source], ops: Sequence[Op]) -> Words:
@@ -28,38 +28,38 @@ def words_of(wait: Wait, resource: str, sources: Sequence[Source], ops: Sequence
         case Cause.TABLE:
             return (
                 f"{resource} loads activation function sets for {mine}",
-                "put activations of one set next to each other, or use functions of one set",
+                "group activations of the same set, or use functions of one set only",
             )
         case Cause.RESULT:
             return (
                 f"{resource} waits for its own result of the instruction before, in {mine}",
-                "work on more elements at once, or mix independent work between the steps",
+                "process more elements per instruction, or interleave independent work",
             )
         case Cause.PORT:
             return (
                 f"{resource} waits in {mine} for a memory port that another engine holds",
-                "move one of the two to another engine, or its operand to another memory",
+                "move one of the two instructions to another engine, or its operand to another "
+                "memory",
             )
         case Cause.SLOW:
             return (
                 f"transfers of {mine} leave DMA engines idle while they move",
-                "one queue keeps all engines busy with 16 rows or more of 2.7 KiB: longer rows, or "
-                "several arrays at once",
+                "use longer rows, or load several arrays at once: one queue keeps all engines busy "
+                "only with 16 or more rows of 2.7 KiB",
             )
         case Cause.SMALL:
             return (
                 f"{resource} waits to start small transfers of {mine}, which start one by one",
-                "move more at once: transfers of more than 512 bytes have no part in it",
+                "use larger transfers: this limit applies only to transfers of up to 512 bytes",
             )
         case Cause.BARRIER:
-            return (f"{resource} waits at barriers in {mine}", "drop the barriers")
+            return (f"{resource} waits at barriers in {mine}", "remove the barriers")
         case Cause.SEMAPHORE | Cause.FIRST:
             return _for_another(wait, resource, sources, ops)
         case _:
             return (
                 f"{resource} has nothing to move until the next transfer, of {mine}, starts",
-                "more transfers under way at once, started earlier or by more engines, keep the "
-                "engines busy",
+                "start transfers earlier or from more engines, so that more of them are in flight",
             )
 
 
@@ -75,23 +75,24 @@ def _for_another(wait: Wait, resource: str, sources: Sequence[Source], ops: Sequ
         if resource == "dma":
             return (
                 f"transfers of {mine} wait for other transfers, {moved}",
-                "what goes through HBM could stay in SBUF, or be prefetched",
+                "keep these values in SBUF, or prefetch them",
             )
         if maker.cost.bytes / maker.cost.descriptors < SHORT:
             return (
                 f"{resource} waits in {mine} for {moved} in pieces of less than {SHORT} bytes",
-                "lay out what is moved so that descriptors move 2 KiB or more: pack it, change "
-                "the order of its dimensions, or move it once and spread it on the chip",
+                "use descriptors of 2 KiB or more: pack the data, change the order of its "
+                "dimensions, or load it once and distribute it on the chip",
             )
         if wait.cause == Cause.FIRST:
             return (
                 f"{resource} waits for its first operands, {moved}",
-                "nothing can run before they are there: move a smaller part first (smaller first "
-                "tile), or fewer bytes (narrower types)",
+                "nothing can run before they arrive: load a smaller first tile, or fewer bytes "
+                "(narrower types)",
             )
         return (
             f"{resource} waits in {mine} for {moved}",
-            "load earlier (more room in SBUF, more buffers) or less (bind weights, smaller types)",
+            "load earlier (more free SBUF, more buffers), or load less (bind weights, narrower "
+            "types)",
         )
     engine = ENGINES[maker.instruction.stream]
     if engine == resource:
@@ -99,12 +100,13 @@ def _for_another(wait: Wait, resource: str, sources: Sequence[Source], ops: Sequ
     if resource == "dma":
         return (
             f"transfers of {mine} wait until {engine} is done with {theirs}",
-            "buffers are full or results late: keep less in SBUF, use smaller tiles, speed up "
-            f"{engine}",
+            "the buffers are full or the results are late: keep less in SBUF, use smaller tiles, "
+            f"or speed up {engine}",
         )
     return (
         f"{resource} waits in {mine} for {engine} to finish {theirs}",
-        "the two take turns: more independent work (batch, strands, smaller tiles) would overlap",
+        "the engines take turns: add independent work that can overlap (batch, strands, smaller "
+        "tiles)",
     )
 
 
@@ -114,18 +116,18 @@ def last_words(last: Op, resource: str, sources: Sequence[Source]) -> Words:
         moved = transfers_of(sources, last)
         return (
             f"{resource} has nothing to do until the last transfers are done, {moved}",
-            "store results as they are computed, in smaller tiles, or fewer bytes of them",
+            "store results earlier, in smaller tiles, or store fewer bytes",
         )
     engine = ENGINES[last.instruction.stream]
     kind = kind_of(sources, last.instruction.source)
     if engine == resource:
         return (
             f"{resource} waits for the result of its last instruction, of {kind}",
-            "only less to do at the end of the program helps",
+            "reduce the work at the end of the program",
         )
     return (
         f"{resource} has nothing to do while {engine} finishes {kind}",
-        "split what comes last, so that it overlaps with what is before it: smaller tiles",
+        "use smaller tiles at the end, so that the last work overlaps the work before it",
     )
 
 

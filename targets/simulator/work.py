@@ -18,16 +18,16 @@ from neuronir.targets.simulator.waits import Words
 _READS = {
     "input": (
         "dma reads inputs at its full rate",
-        "only fewer bytes help: narrower types, or what stays in SBUF between runs",
+        "only fewer bytes help: use narrower types, or keep values in SBUF between runs",
     ),
     "constant": (
         "dma reads constants at its full rate",
-        "only fewer bytes help: narrower types, or a larger batch that uses them more often",
+        "only fewer bytes help: use narrower types, or a larger batch that uses them more often",
     ),
 }
 _OUTPUTS = (
     "dma writes outputs at its full rate",
-    "only fewer bytes help: narrower types, or results that are reduced on the chip",
+    "only fewer bytes help: use narrower types, or reduce results on the chip",
 )
 _SCRATCH = (
     "dma moves values from op to op through HBM",
@@ -36,18 +36,18 @@ _SCRATCH = (
 _INSIDE = ("dma copies within SBUF", "let engines read the values where they are")
 _PRODUCTS = (
     "tensor computes products at its peak rate",
-    "only fewer FLOPs help, or more cores",
+    "only fewer FLOPs or more cores help",
 )
 _ENGINES = {
     "vector": (
         "vector computes at its full rate",
-        "fewer passes over the data help: fuse arithmetic, use bf16 operands, or move a part to "
+        "make fewer passes over the data: fuse arithmetic, use bf16 operands, or move a part to "
         "scalar or gpsimd",
     ),
     "scalar": (
         "scalar computes at its full rate",
-        "fewer elements help, or arithmetic that vector can do: activation functions take a cycle "
-        "for each element of a partition",
+        "process fewer elements, or move arithmetic to vector: an activation takes a cycle for "
+        "each element of a partition",
     ),
     "gpsimd": (
         "gpsimd computes at its full rate",
@@ -125,7 +125,7 @@ def _held(result: TimingResult, usage: Usage, resource: str) -> Iterator[Entry]:
             engine = ENGINES[op.instruction.stream]
             words = (
                 f"{engine} holds the port of {memory} that it shares",
-                f"keep what is read often out of {memory}, read it once in fewer instructions, or "
-                "give the work to one engine that has time",
+                f"keep values that are read often out of {memory}, read them in fewer "
+                "instructions, or move the work to an engine that has time",
             )
             yield words, op.instruction.source, count * ns

@@ -51,7 +51,7 @@ FLAWS = {
         lambda: flawed.masked(64, 1),
         "mask",
         "rows that are too short",
-        "pack",
+        "contiguously",
         5.0,
     ),
     "a mask that products wait for": Flaw(
@@ -67,7 +67,7 @@ FLAWS = {
         lambda: flawed.weights(1),
         "weights",
         "dma reads constants 4.0 x",
-        "keep what is used again in SBUF",
+        "keep reused values in SBUF",
         2.0,
     ),
     "columns that nothing reads": Flaw(
@@ -75,7 +75,7 @@ FLAWS = {
         lambda: flawed.columns(32),
         "weights",
         "dma loads values that nothing reads",
-        "load only what is used",
+        "load only the values that are used",
     ),
     "many activations": Flaw(
         lambda: flawed.activations(20),
@@ -96,7 +96,7 @@ FLAWS = {
         lambda: flawed.sums(BF16, elements=512),
         "sum",
         "vector reads or writes elements far apart",
-        "side by side",
+        "contiguously",
     ),
     "one partition": Flaw(
         lambda: flawed.sums(F32, partitions=1, elements=2048),
@@ -119,7 +119,7 @@ FLAWS = {
         lambda: flawed.shared_port(False),
         "mask",
         "gpsimd holds the port of SBUF",
-        "one engine",
+        "an engine that has time",
         1.3,
     ),
     "tiny transfers": Flaw(
@@ -157,7 +157,7 @@ FLAWS = {
         lambda: flawed.tables((SETS[0],) * 20 + (SETS[1],) * 20),
         "activation",
         "scalar loads activation function sets for tanh",
-        "next to each other",
+        "of the same set",
         4.0,
     ),
     "a chain of small ops": Flaw(
@@ -186,7 +186,7 @@ FLAWS = {
         lambda: flawed.beginning(16),
         "weights",
         "vector waits for its first operands",
-        "smaller part first",
+        "smaller first tile",
         1.3,
     ),
     "one large store at the end": Flaw(
@@ -194,7 +194,7 @@ FLAWS = {
         lambda: flawed.ending(16),
         "result",
         "until the last transfers are done",
-        "as they are computed",
+        "store results earlier",
         1.3,
     ),
     "barriers": Flaw(
@@ -202,7 +202,7 @@ FLAWS = {
         lambda: flawed.meeting(False),
         "result",
         "tensor waits at barriers",
-        "drop the barriers",
+        "remove the barriers",
         1.3,
     ),
     "short rows in one queue": Flaw(
