@@ -77,7 +77,7 @@ def _outputs(args: Namespace) -> dict[str, tuple[str, Path]]:
             raise NeuronError(
                 "NIR_MANY003",
                 f"'{first}' and '{name}' have the same output file '{output.name}'",
-                help="rename one of them, or compile them apart",
+                help="rename one of them, or compile them separately",
             )
         outputs.setdefault(first, (str(Path(first).absolute()), output))
     return outputs

@@ -146,7 +146,7 @@ def _show(args: Namespace, store: Store) -> int:
     if about is None:
         raise NeuronError(
             "NIR_CACHE004",
-            f"the entry '{entry.path.name}' is incomplete, or was removed meanwhile",
+            f"the entry '{entry.path.name}' is incomplete, or has been removed",
             help="neuron-cache list prints the entries",
         )
     one = _Described(entry, about)

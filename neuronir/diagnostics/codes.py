@@ -226,7 +226,7 @@ CODES: dict[str, tuple[str, str]] = {
         "pass a value of that type",
     ),
     "NIR_INPUT": (
-        "an input file cannot be read, or is not what it should be",
+        "an input file cannot be read, or has the wrong format",
         "check the path and the format",
     ),
     "NIR_INTERNAL": ("internal error of the compiler", "report it with the reproducer"),
@@ -269,14 +269,14 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "NIR_MANY003": (
         "two models have the same output file",
-        "rename a model, or compile them apart",
+        "rename a model, or compile them separately",
     ),
     "NIR_MANY004": (
         "a command that runs models ended with an error",
-        "see its messages; NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE=1 goes on",
+        "see its messages; NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE=1 continues",
     ),
     "NIR_MANY005": (
-        "a model cannot be collected: its compile would not use the cache, or not one in a folder",
+        "a model cannot be collected: its compile would not use a cache in a folder",
         "use a cache in a folder, and leave out the option of the message",
     ),
     "NIR_MANY006": (

@@ -103,6 +103,6 @@ def _bucket(padded: Sequence[Any], index: Any, buckets: int, inputs: int) -> int
         raise NeuronError(
             "NIR_TORCH013",
             f"the bucket kernel returned {len(padded)} tensors, the model takes {inputs}",
-            help="inputs that no bucket fits are an error of the kernel",
+            help="the kernel must reject inputs that fit no bucket",
         )
     return int(index)

@@ -116,7 +116,7 @@ def _ask(files: Sequence[Path], arguments: Namespace) -> list[tuple[str, str | N
         text = done.stderr.strip().splitlines()
         raise NeuronError(
             "NIR_TORCH012",
-            f"asking the compiler failed at {files[len(answers)].name}: "
+            f"the check of an operator failed at {files[len(answers)].name}: "
             + (text[-1] if text else f"exit status {done.returncode}"),
         )
     return answers

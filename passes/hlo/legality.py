@@ -144,7 +144,7 @@ def _product(op: Operation) -> Problem | None:
     """Integer dots were rewritten as float dots, or no tensor engine supports them."""
     if all(is_float(element(v)) for v in op.operands):
         return None
-    return Problem("NCC_EVRF035", "products are of floating-point operands")
+    return Problem("NCC_EVRF035", "only products of floating-point operands are supported")
 
 
 def _convolution(op: Operation) -> Problem | None:
@@ -174,7 +174,7 @@ def _scatter(op: Operation) -> Problem | None:
     wide = is_integer(type_) and byte_size(type_) >= 4
     sums = opcode == "add" and is_integer(type_)
     if sums or (opcode in ("maximum", "minimum") and wide):
-        return Problem("NCC_EVRF016", "so many integers cannot be combined exactly in fp32")
+        return Problem("NCC_EVRF016", "too many integers are combined to be exact in fp32")
     return None
 
 

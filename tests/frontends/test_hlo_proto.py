@@ -177,7 +177,7 @@ def test_what_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     ("change", "code", "text"),
     (
         (lambda i: setattr(i[2], "opcode", "no-such"), "NIR_HLO003", "unknown opcode 'no-such'"),
-        (lambda i: i[2].operand_ids.append(99), "NIR_HLO021", "instruction 'y.*not there"),
+        (lambda i: i[2].operand_ids.append(99), "NIR_HLO021", "instruction 'y.*not defined"),
         (lambda i: i[2].operand_ids.pop(), "NIR_HLO010", "takes 2 operands, 1 given"),
         (lambda i: i[1].literal.f32s.pop(), "NIR_HLO008", "5 values"),
         (lambda i: setattr(i[0].shape, "element_type", 77), "NCC_ESPP004", "type 77"),

@@ -73,7 +73,9 @@ class ProtoImporter(Importer):
             except NeuronError as error:
                 raise self._located(error, p) from error
             except (KeyError, IndexError, ValueError) as error:
-                found = NeuronError("NIR_HLO021", f"it refers to what is not there: {error}")
+                found = NeuronError(
+                    "NIR_HLO021", f"it refers to an id that is not defined: {error}"
+                )
                 raise self._located(found, p) from error
         if c.execution_thread and c.execution_thread != "main":
             text = f", execution_thread={quote(c.execution_thread)}"

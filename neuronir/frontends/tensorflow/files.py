@@ -95,7 +95,7 @@ def _read(path: Path) -> bytes:
         if path.stat().st_size > LARGEST_FILE:
             raise NeuronError(
                 "NIR_TF001",
-                f"'{path}' is larger than 2 GiB, which no protocol buffer is",
+                f"'{path}' is larger than 2 GiB, the limit of a protocol buffer",
                 help="keep the variables in a checkpoint: use a SavedModel",
             )
         return read_input(path)

@@ -218,8 +218,10 @@ def _function(proto: Any, outputs_of: Mapping[str, Sequence[str]]) -> Function:
     for argument in proto.signature.output_arg:
         text = proto.ret.get(argument.name)
         if text is None:
-            raise NeuronError("NIR_TF002", f"function '{name}' does not give '{argument.name}'")
+            raise NeuronError("NIR_TF002", f"function '{name}' does not return '{argument.name}'")
         results.append(ref(text))
         if results[-1][0] not in table:
-            raise NeuronError("NIR_TF002", f"function '{name}' returns '{text}', not there")
+            raise NeuronError(
+                "NIR_TF002", f"function '{name}' returns '{text}', which does not exist"
+            )
     return Function(name, table, arguments, tuple(results))

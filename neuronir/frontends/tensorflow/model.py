@@ -191,7 +191,7 @@ class Model:
         if declared is None:
             raise NeuronError(
                 "NIR_TF004",
-                f"the model does not give a type for '{name}' has",
+                f"the model does not declare the type of '{name}'",
                 location=self.file,
                 help="--io-config names a type for each input",
             )

@@ -66,7 +66,7 @@ def _radices(form: Form, out: Form) -> list[tuple[int, int]]:
         for a in reversed((whole,) if whole.ragged else split_at(whole, cuts) or (whole,)):
             step = form.stride(a)
             if step is None:
-                raise NeuronError("NIR_LOW003", "a product and its residual have other layouts")
+                raise NeuronError("NIR_LOW003", "a product and its residual have different layouts")
             if a.size == 1:
                 continue
             if found and found[-1][0] * found[-1][1] == step:

@@ -119,7 +119,7 @@ class Pointwise:
         self.partition = choose_partition(state, op, [v for v in operands if v.scalar is None])
         if self._lay_out(operands) or (self.forms and self._put_in_order(operands)):
             return
-        raise NeuronError("NIR_LOW004", "the layouts of the operands do not go together")
+        raise NeuronError("NIR_LOW004", "the layouts of the operands are incompatible")
 
     def _refined(self, operands: Sequence[Value], shape: tuple[int, ...]) -> Partition:
         """Return a layout in factors along which each operand varies or is constant."""
