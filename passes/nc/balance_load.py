@@ -68,7 +68,7 @@ class EngineLoad:
         self._close_up()
 
     def _close_up(self) -> None:
-        """Advance the clock of an engine that is more than the window behind."""
+        """Advance the clock of an engine that is more than `window` behind the other."""
         least = max(self.clock.values()) - self.window
         for e in BOTH:
             self.clock[e] = max(self.clock[e], least)

@@ -1,8 +1,8 @@
 """Log where engines were idle, and what they waited for.
 
 Idle time of an engine before an instruction is logged with the last thing for which the instruction
-waited. For transfers that an engine starts, it is the time until the next one was started during
-which the DMA engines had nothing else to move.
+waited. For the transfers of an engine, idle time is the time before a transfer was started in which
+the DMA engines had nothing to move.
 """
 
 from array import array

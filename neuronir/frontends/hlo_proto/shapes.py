@@ -48,7 +48,7 @@ def _tiling(layout: Any) -> str:
 
 
 def literal_array(literal: Any, type: TensorType[Attribute]) -> Array:
-    """Return the read-only array of a LiteralProto that is no tuple."""
+    """Return the read-only array of a LiteralProto that is not a tuple."""
     name = TYPES.get(literal.shape.element_type, "")
     field = f"{name}s"
     if field not in literal.DESCRIPTOR.fields_by_name:
