@@ -15,7 +15,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.machine_rules import violations
 from neuronir.dialects.nc.ops import InstructionOp, build
 from neuronir.dialects.nc.records import shape_record
-from neuronir.dialects.nc.structure import ROLLED, CallOp
+from neuronir.dialects.nc.structure import ROLLED, AllocOp, CallOp
 from neuronir.passes.nc.balance_forms import OtherForm, other_form
 from neuronir.passes.nc.balance_load import BOTH, EngineLoad
 from neuronir.passes.nc.data_flow import DataFlow, engine_of, operands_of
@@ -27,13 +27,13 @@ from neuronir.passes.statistics import record
 class NcBalanceEvictions(ModulePass):
     """Distribute work that ACT and DVE can both execute over the two engines.
 
-    Evictions of PSUM and other instructions that both engines execute with bit-identical results
-    (copies, scaling, addition of a scalar, relu) are assigned in program order to the engine that
-    completes them first. The completion time includes the work assigned so far and the
-    availability of the operands, which takes longer from another engine. Program order says little
-    about distant instructions, so neither engine is assumed to be more than `window` ns behind the
-    other. A loop counts with all its iterations. In an innermost loop, whose iterations overlap,
-    both engines get equal shares of an iteration.
+    Evictions of PSUM, other instructions that both engines execute with bit-identical results
+    (copies, scaling, addition of a scalar, relu) and sums of rows are assigned in program order to
+    the engine that completes them first. The completion time includes the work assigned so far and
+    the availability of the operands, which takes longer from another engine. Program order says
+    little about distant instructions, so neither engine is assumed to be more than `window` ns
+    behind the other. A loop counts with all its iterations. In an innermost loop, whose iterations
+    overlap, both engines get equal shares of an iteration.
     """
 
     name = "nc-balance-evictions"
@@ -140,7 +140,7 @@ class _Walk:
     def _read(self, op: InstructionOp) -> _Either | Cost:
         """Return the cost of an ACT or DVE instruction, on both engines if both can execute it."""
         done = shape_record(op)
-        form, spent = other_form(done), cost(done, self.machine)
+        form, spent = other_form(done, unread=_unread(op)), cost(done, self.machine)
         if form is None:
             return spent
         made = form.record(done)
@@ -175,16 +175,27 @@ def _overlaps(loop: scf.ForOp) -> bool:
     )
 
 
+def _unread(op: InstructionOp) -> bool:
+    """Return whether an instruction has a buffer for its first result that nothing else uses."""
+    view = op.views()[0] if op.spec.dst else None
+    return view is not None and view.buffer.has_one_use()
+
+
 def _replace(op: InstructionOp, form: OtherForm) -> None:
     """Replace `op` by its form for the other engine."""
     views, block = op.views(), op.parent
     assert block is not None
     src = views[len(op.spec.dst) :]
-    dst = [views[0], None] if form.opcode == "activation" else [views[0]]
+    out = views[form.result]
+    dst = [out, None] if form.opcode == "activation" else [out]
     operands = [None if role is None else src[role] for role in form.roles]
     kind = INSTRUCTION_OPS[form.opcode]
     new = build(kind, dst, operands, form.params, engine=form.engine, location=op.location)
     new.attributes.update(op.attributes)
     block.insert_op_before(new, op)
+    unread = views[0] if form.result else None
     op.detach()
     op.erase()
+    if unread is not None and isinstance(unread.buffer.owner, AllocOp):
+        unread.buffer.owner.detach()
+        unread.buffer.owner.erase()

@@ -1,8 +1,8 @@
 """Convert instructions between the forms of ACT and DVE.
 
-This covers copies, multiplication by a scalar, addition of a scalar, and relu in floating point.
-ACT computes func(src * scale + bias), DVE (src op0 a) op1 b, both in fp32, so the results are
-bit-identical.
+This covers copies, multiplication by a scalar, addition of a scalar, relu, and sums of rows in
+floating point. ACT computes func(src * scale + bias), DVE (src op0 a) op1 b, both in fp32, so the
+results are bit-identical. Sums are added in fp32 by both.
 """
 
 from collections.abc import Mapping
@@ -18,27 +18,35 @@ Params = Mapping[str, int | float]
 class OtherForm:
     """An instruction of the other engine.
 
-    `roles` gives, for each of its sources, the role in the original instruction, or None.
+    `roles` gives, for each of its sources, the role in the original instruction, or None. `result`
+    is the role of its destination there.
     """
 
     opcode: str
     engine: Engine
     roles: tuple[int | None, ...]
     params: Params
+    result: int = 0
 
     def record(self, done: Instruction) -> Instruction:
         """Return the record of this form of `done`."""
         src = tuple(None if r is None else done.src[r] for r in self.roles)
-        dst = (done.dst[0], None) if self.opcode == "activation" else (done.dst[0],)
+        out = done.dst[self.result]
+        dst = (out, None) if self.opcode == "activation" else (out,)
         return Instruction(self.opcode, self.engine, dst, src, dict(self.params))
 
 
-def other_form(done: Instruction) -> OtherForm | None:
-    """Return the form of `done` for the other engine, or None if there is none."""
+def other_form(done: Instruction, *, unread: bool = False) -> OtherForm | None:
+    """Return the form of `done` for the other engine, or None if there is none.
+
+    `unread`: nothing reads the first destination.
+    """
     if done.engine not in (Engine.ACT, Engine.DVE) or not _floats(done):
         return None
     if done.opcode == "activation":
-        return None if done.dst[1] is not None else _on_dve(done)
+        if done.dst[1] is None:
+            return _on_dve(done)
+        return _sum_on_dve(done) if unread else None
     if done.opcode == "tensor_copy":
         return OtherForm("activation", Engine.ACT, (0, None, None), {"func": Activation.COPY})
     return _on_act(done) if done.opcode == "tensor_scalar" else None
@@ -82,6 +90,17 @@ def _on_dve(done: Instruction) -> OtherForm | None:
         roles.append(role)
     roles += [None] * (3 - len(roles))
     return OtherForm("tensor_scalar", Engine.DVE, tuple(roles), params)
+
+
+def _sum_on_dve(done: Instruction) -> OtherForm | None:
+    """Convert a sum of src, or of -src, to a reduction."""
+    given, src = done.params, done.src[0]
+    scale, bias = given.get("scale", 1.0), given.get("bias", 0.0)
+    plain = done.src[1] is None and done.src[2] is None and bias == 0.0 and abs(scale) == 1.0
+    if given["func"] != Activation.COPY or not plain or src is None or len(src.free) > 4:
+        return None
+    params = {"op": AluOp.ADD, "axes": len(src.free), "negate": int(scale < 0)}
+    return OtherForm("tensor_reduce", Engine.DVE, (0,), params, 1)
 
 
 def _on_act(done: Instruction) -> OtherForm | None:

@@ -13,6 +13,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.module import finished_module
 from neuronir.passes.tile.fuse import machine_of
+from neuronir.passes.tile.layouts.values import Values
 from neuronir.passes.tile.lower import (
     binary,
     convert,
@@ -89,6 +90,7 @@ def lower_function(function: HloFunc, machine: Machine) -> ModuleOp:
     last = block.last_op
     assert last is not None
     state.special = special_values(block)
+    state.loads = Values(block, machine).loads()
     for i, ssa in enumerate(leaves(last)):
         state.results.setdefault(ssa, []).append(i)
     for i, argument in arguments(state, block):

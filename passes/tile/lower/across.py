@@ -1,5 +1,6 @@
 """Reduce over partitions: sums by a product, maxima and minima by transposes."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from math import prod
@@ -10,18 +11,68 @@ from xdsl.ir import Operation
 from neuronir.dialects.nc.enums import AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
 from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.lowering.layouts.views import Dim, chunks, numbers_of, plan
 from neuronir.passes.tile.layouts.plans import kept_and_reduced
+from neuronir.passes.tile.lower.memory import target_type
 from neuronir.passes.tile.lower.state import Lower
+
+MAX_DIMS = 3
+"""Free dimensions of an operand of a product."""
+
+
+def _ones(state: Lower, op: Operation, form: Form, wide: int, dtype: DType) -> View:
+    """Return the matrix whose product with a copy sums the partitions that are reduced together."""
+    rows, groups = form.partitions, _groups(op, form)
+    same = (groups[:, None] == np.resize(groups, wide)[None, :]).astype(dtype.numpy)
+    name = f"same.{dtype.name}.{rows}.{wide}.{sha256(same.tobytes()).hexdigest()[:16]}"
+    ones, base = state.constants.keep(name, same, dtype)
+    return View(ones, 0, rows, ((1, wide),), base, (), 0, dtype.name.lower())
+
+
+LEAST_WEIGHT = 0.5
+"""The weight of a ns of PE that has little to do: what follows waits for the sum."""
+MOST_SUMMED = 64
+"""Limit of free positions that a product sums with the partitions."""
+
+
+def add_on_pe(
+    state: Lower, op: Operation, form: Form, inside: Sequence[Dim], partial: Form, out: Form
+) -> bool:
+    """Sum over partitions and the free digits `inside` by products that accumulate in PSUM.
+
+    Returns False, without effect, if DVE has time to add up the free digits.
+    """
+    dtype, m = target_type(form), state.machine
+    count = prod(d.size for d in inside)
+    walk = plan([partial, form], [a for a, _ in partial.free])
+    if walk is None or not 1 < count <= MOST_SUMMED or dtype not in (DType.F32, DType.BF16):
+        return False
+    kept, bank = prod(d.size for d in walk), m.psum_bank_bytes // 4
+    passes = m.fp32_passes if dtype is DType.F32 else 1
+    columns = -(-kept // bank) * m.matmul_overhead_cycles + max(kept, m.matmul_min_cycles)
+    pe = max(state.loads.pe, LEAST_WEIGHT) * count * columns * passes / m.pe_ghz
+    apart = min(d.strides[0] for d in inside) * dtype.size > m.strided_access_bytes
+    vector = (
+        state.loads.vector * count * kept * (m.strided_access_factor if apart else 1.0) / m.dve_ghz
+    )
+    if pe >= vector:
+        return False
+    wide = out.partitions
+    stationary = _ones(state, op, form, wide, dtype)
+    for chunk in chunks(walk, form.partitions, MAX_DIMS, m.psum_bank_bytes // 4):
+        psum = state.psum(wide, chunk.elements)
+        for k, number in enumerate(numbers_of([d.atom for d in inside])):
+            at = replace(chunk, number=chunk.number + number)
+            state.emitter.matmul(psum, stationary, at.view(form, 1), k > 0)
+        first = chunk.view(partial, 0).offset - partial.offset
+        state.emitter.copy(_columns_of(out, wide, first, chunk.elements), psum)
+    return True
 
 
 def add_partitions(state: Lower, op: Operation, partial: Form, out: Form, alu: AluOp) -> None:
     """Sum over partitions by a product with ones, which leaves the sums on all partitions."""
     rows, wide = partial.partitions, out.partitions
-    groups = _groups(op, partial)
-    same = (groups[:, None] == np.resize(groups, wide)[None, :]).astype(np.float32)
-    name = f"same.{rows}.{wide}.{sha256(same.tobytes()).hexdigest()[:16]}"
-    ones, base = state.constants.keep(name, same, DType.F32)
-    stationary = View(ones, 0, rows, ((1, wide),), base, (), 0, "f32")
+    stationary = _ones(state, op, partial, wide, DType.F32)
     bank = state.machine.psum_bank_bytes // 4
     for first, count in _columns(partial, bank):
         psum = state.psum(wide, count)

@@ -7,17 +7,19 @@ from math import prod
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.nc.enums import Activation, AluOp, DType
+from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.rules import combiner, shape_of
 from neuronir.passes.hlo.support.values import ints
+from neuronir.passes.lowering.emitter import dense_dims
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, dense, row_major, split_at
-from neuronir.passes.lowering.layouts.views import chunks, plan, walked
+from neuronir.passes.lowering.layouts.views import Dim, chunks, plan, walked
 from neuronir.passes.lowering.rules.elementwise import engine_for
 from neuronir.passes.lowering.rules.reduce import is_neutral, reducer
 from neuronir.passes.tile.layouts.maps import repeated
 from neuronir.passes.tile.layouts.plans import kept_and_reduced
-from neuronir.passes.tile.lower.across import add_partitions, compare_partitions
-from neuronir.passes.tile.lower.memory import copy
+from neuronir.passes.tile.lower.across import add_on_pe, add_partitions, compare_partitions
+from neuronir.passes.tile.lower.memory import copy, target_type
 from neuronir.passes.tile.lower.partial_sums import in_pieces
 from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.lower.steps import LEAST_ROW, PIECE
@@ -139,15 +141,22 @@ def lower_reduce(state: Lower, op: Operation) -> None:
     result = seen_from_operand(op, out)
     if across:
         free = dense([a for a, _ in result.free])
-        buffer = state.emitter.sbuf(form.partitions, prod(a.size for a, _ in free), dtype)
-        partial = Form(buffer, form.partition, free)
-        along_free(state, op, form, partial, alu, dtype)
-        combine = add_partitions if alu is AluOp.ADD else compare_partitions
+        partial = Form(form.buffer, form.partition, free)
         target = result
         if result.free != free:
             buffer = state.emitter.sbuf(out.partitions, partial.elements, dtype)
             target = replace(result, buffer=buffer, free=free, start=0, offset=0, indices=())
-        combine(state, op, partial, target, alu)
+        inside = plan([form], reduced_free(op, form))
+        if (
+            alu is not AluOp.ADD
+            or inside is None
+            or not add_on_pe(state, op, form, inside, partial, target)
+        ):
+            buffer = state.emitter.sbuf(form.partitions, prod(a.size for a, _ in free), dtype)
+            partial = replace(partial, buffer=buffer)
+            along_free(state, op, form, partial, alu, dtype)
+            combine = add_partitions if alu is AluOp.ADD else compare_partitions
+            combine(state, op, partial, target, alu)
         copy(state, target, result)
     else:
         along_free(state, op, form, result, alu, dtype)
@@ -202,6 +211,8 @@ def along_free(
         raise NeuronError("NIR_TIL007", "a reduction over more than three digits")
     if in_pieces(state, form, partial, inside, alu, dtype):
         return
+    if alu is AluOp.ADD and _sum_on_act(state, form, partial, walk, inside, negate=negate):
+        return
     room = 4 - len(inside)
     most = 16384 if state.emitter.depth else PIECE
     for chunk in chunks(walk, rows, room, max(1, most // count)):
@@ -210,3 +221,39 @@ def along_free(
         src = form.at(chunk.number, chunk.partitions, dims)
         params = {"op": alu, "axes": len(inside), "negate": int(negate)}
         state.emitter.emit("tensor_reduce", [chunk.view(partial, 0)], [src], params, engine)
+
+
+LEAST_SUM = 512
+"""From this number of elements, ACT sums a row on its own about as fast as DVE."""
+
+
+def _sum_on_act(
+    state: Lower,
+    form: Form,
+    partial: Form,
+    walk: Sequence[Dim],
+    inside: Sequence[Dim],
+    *,
+    negate: bool,
+) -> bool:
+    """Sum long rows on ACT, one instruction for each; nc-balance-evictions gives DVE its share.
+
+    ACT also writes what it sums, to a buffer that nothing reads. Returns False, without effect, for
+    short rows and for integers.
+    """
+    count, m = prod(d.size for d in inside), state.machine
+    kinds = [target_type(f) for f in (form, partial)]
+    if not LEAST_SUM <= count <= m.max_free_psum or not all(k.is_float for k in kinds):
+        return False
+    if "ACT" not in m.engines or kinds[1] is not DType.F32:
+        return False
+    rows = min(form.partitions, partial.partitions)
+    dims = [(d.strides[0], d.size) for d in inside]
+    for chunk in chunks(walk, rows, 1, 1):
+        source = form.at(chunk.number, chunk.partitions, dims)
+        unread = state.emitter.sbuf(rows, count, DType.BF16)
+        out = View(unread, 0, chunk.partitions, dense_dims([n for _, n in dims]))
+        scale = -1.0 if negate else 1.0
+        sums = chunk.view(partial, 0)
+        state.emitter.activation(out, source, Activation.COPY, scale, 0.0, sums)
+    return True

@@ -17,6 +17,7 @@ from neuronir.passes.lowering.constants.bound import Constants
 from neuronir.passes.lowering.conversion.convert import Converter
 from neuronir.passes.lowering.emitter import Emitter
 from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.tile.layouts.costs import Weights
 from neuronir.passes.tile.layouts.maps import span
 from neuronir.passes.tile.layouts.place import Place, from_layout
 from neuronir.passes.tile.lower.banks import Request
@@ -51,6 +52,7 @@ class Lower:
         self.constants = Constants(self.emitter)
         self.converter = Converter(self.emitter, self.constants)
         self.indices = Indices()
+        self.loads = Weights()  # how busy the resources are
         self.counters: dict[SSAValue, Form] = {}  # for long loops, by iteration
         self.special: frozenset[SSAValue] = frozenset()  # values with infinities or NaN
         self.values: dict[SSAValue, Value] = {}

@@ -188,9 +188,30 @@ def scalar_step(state: Lower, op: Operation, operand: "Held | Lazy", step: Scala
     if waits(state, op) and dtype is DType.F32 and single or _masked_next(state, op, lazy):
         state.values[result] = lazy
         return
-    last, out = target(state, op)
-    write(state, out, lazy)
+    if not _summed(state, op, lazy):
+        last, out = target(state, op)
+        write(state, out, lazy)
+        state.set(last, out)
+
+
+def _summed(state: Lower, op: Operation, lazy: Lazy) -> bool:
+    """Emit operations with scalars on ACT, which also sums rows, if a reduction asks for that."""
+    from neuronir.passes.tile.lower.unary import row_sums, sums_beside
+
+    scale, bias = affine(lazy.steps)
+    if scale is None or bias is None or not lazy.dtype.is_float:
+        return False
+    summing = sums_beside(state, op)
+    if summing is None:
+        return False
+    last, out = target(state, op, summing)
+    total = row_sums(state, summing)
+    for step in steps(state, out, [lazy], [total]):
+        sums = total.at(step.number, step.partitions, ((1, 1),))
+        scalars = view_scalar(scale, step), view_scalar(bias, step)
+        state.emitter.activation(step.out, step.sources[0], Activation.COPY, *scalars, sums)
     state.set(last, out)
+    return True
 
 
 def _masked_next(state: Lower, op: Operation, lazy: Lazy) -> bool:
