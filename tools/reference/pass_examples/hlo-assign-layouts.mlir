@@ -1,0 +1,7 @@
+// neuron-opt -p hlo-assign-layouts{target=trn1}
+func.func @main(%x: tensor<128x768xbf16>, %v: tensor<768x768xbf16>) -> tensor<128x768xf32> {
+  %w = hlo.constant dense<5.000000e-01> : tensor<768x768xbf16>
+  %p = hlo.dot %x, %w lhs_contracting_dims = [1], rhs_contracting_dims = [0] : (tensor<128x768xbf16>, tensor<768x768xbf16>) -> tensor<128x768xbf16>
+  %d = hlo.dot %p, %v lhs_contracting_dims = [1], rhs_contracting_dims = [0] : (tensor<128x768xbf16>, tensor<768x768xbf16>) -> tensor<128x768xf32>
+  func.return %d : tensor<128x768xf32>
+}
