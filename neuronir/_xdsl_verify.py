@@ -253,5 +253,5 @@ def plan_verifier(class_: type[Operation]) -> None:
     constraints = [d.constr for _, d in (*definition.operands, *definition.results)]
     named = [d.constr for d in (*definition.properties.values(), *definition.attributes.values())]
     if all(not c.variables() for c in (*constraints, *named)):  # otherwise one depends on another
-        # What xDSL makes of a definition calls its `verify`.
+        # xDSL's class for a definition calls its `verify`.
         definition.verify = _Plan(definition)

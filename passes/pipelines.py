@@ -7,10 +7,10 @@ SIMPLIFY = f"{_FOUND},{_CLEAN}"
 """One function without calls, inner tuples or dead code; static loops know their trip count."""
 
 UNROLL = f'hlo-inline,hlo-fold-conditional,hlo-unroll-while{{mode="unroll"}},{_CLEAN}'
-"""The same with static loops unrolled, but for large ones that can stay loops to the end."""
+"""The same with static loops unrolled, except for large ones that can stay loops to the end."""
 
 UNROLL_ALL = 'hlo-unroll-while{mode="unroll" loop_ops=5000 simplify=true}'
-"""Unrolls what UNROLL leaves, for the way that takes no loops."""
+"""Unrolls the loops that UNROLL leaves, for the direct path, which does not take loops."""
 
 
 def to_target(
@@ -23,12 +23,12 @@ def to_target(
     integers: bool = True,
     scans: bool = True,
 ) -> str:
-    """Return the pass specification from an imported module to what lowering for a target takes.
+    """Return the passes from an imported module to the form that the lowering of a target accepts.
 
-    Loops of few rounds are written out. `gathers`: the machine's transfers take addresses at run
-    time; `integers`: an engine of it computes integers; `scans`: one computes recurrences along a
-    row. Composites are found before decomposition, which would take them apart; types are judged
-    last, when dead code is gone.
+    Loops of few iterations are unrolled. `gathers` says that the machine's transfers take addresses
+    at run time, `integers` that one of its engines computes integers, and `scans` that one computes
+    recurrences along a row. Composites are found before the decomposition, which would split them.
+    Types are checked last, after dead code is removed.
     """
     turned = "" if relayout == "exact" else f' relayout="{relayout}"'
     cast = f'hlo-auto-cast{{mode="{auto_cast}" type="{cast_type}"{turned}}}'

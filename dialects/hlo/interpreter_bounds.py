@@ -26,8 +26,9 @@ from neuronir.dialects.support.compare import (
 )
 
 TRIGONOMETRIC_RANGE = 2.0**20
-"""The magnitude of arguments up to which sine, cosine and tan are held to be right: beyond it they
-may be those of any angle (docs/numerics.md)."""
+"""The largest magnitude of an argument for which sine, cosine and tan must be correct. Beyond it,
+the value of any angle is accepted (docs/numerics.md).
+"""
 
 # Both sides are assumed to compute library functions within this many units in the last place.
 _FUNCTION_ULPS = 4.0

@@ -22,7 +22,7 @@ LARGEST_UPDATE = 1 << 16
 LARGEST_PATTERN = 1 << 42
 """Bytes of an access pattern, repeats counted."""
 TRANSFERS = frozenset({"dma", "dma_gather", "dma_scatter"})
-"""What DMA engines carry out, each a part of it, in no order."""
+"""Instructions that the DMA engines execute in parts, in any order."""
 _TABLES = frozenset({"dma_gather", "dma_scatter"})
 
 

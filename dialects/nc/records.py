@@ -170,7 +170,7 @@ def shape_record(op: InstructionOp) -> Instruction:
 
 
 GROUP = "hlo.group"
-"""Attribute of instructions: "a + b" where HLO ops were lowered together."""
+"""Attribute of instructions: "a + b" if HLO ops were lowered together."""
 
 
 def source_of(op: Operation) -> Source:

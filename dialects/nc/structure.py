@@ -40,8 +40,9 @@ from neuronir.dialects.nc.data_types import verify_buffer_type
 from neuronir.dialects.support.ops import NeuronOp
 
 ROLLED = "nc.rolled"
-"""Marks a loop that is neither written out nor pipelined: its body names the buffers that take
-turns, so engines are in different rounds as it is."""
+"""Marks a loop that is neither unrolled nor pipelined. Its body already rotates buffers, so the
+engines can be in different iterations.
+"""
 
 
 VARIABLE_KINDS = ("input", "output", "constant", "scratch", "spill")

@@ -42,7 +42,9 @@ class Window:
 
 
 DimNeed = int | Window | Need
-"""Of a dimension of an operand: the dimension of the result that it follows, or what is needed."""
+"""The need of an operand along one of its dimensions: the corresponding dimension of the result, or
+the part that is needed.
+"""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ ELEMENTWISE = tuple(
         "sign sine sqrt subtract tan tanh xor"
     ).split()
 )
-"""Ops that compute each element of the result from those at the same place."""
+"""Ops that compute each element of the result from the operands' elements at the same position."""
 
 
 def shape_of(value: SSAValue | Attribute) -> tuple[int, ...]:

@@ -35,8 +35,9 @@ _OF_RESULT = (
     "tiling",
     "neuroncore_pipeline_cores",
 )
-"""The options that decide what comes out, and so belong to the key in the cache; beside them what
---input-shape, --io-config and --signature bind."""
+"""The options that affect the result and are part of the key, in addition to the bindings of
+--input-shape, --io-config and --signature.
+"""
 
 _LABEL = ("target", "framework", "optlevel", "program")
 """The options that neuron-cache shows."""

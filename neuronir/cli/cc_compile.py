@@ -101,7 +101,7 @@ def _compile(args: Namespace, messages: Messages, keeper: Keeper | None) -> int:
     import neuronir.dialects.support.npz  # noqa: F401  (numpy's modules are cyclic: by one thread)
 
     with ThreadPoolExecutor(1) as pool:  # the weights are read while the compiler is imported
-        # In this context: who listens to what is read hears of the weights, too.
+        # In this context, so that listeners for opened files also see the weights.
         weights = pool.submit(copy_context().run, load_weights, args.weights)
         return _compile_with(weights.result, args, messages, keeper)
 

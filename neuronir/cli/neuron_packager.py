@@ -15,7 +15,7 @@ from neuronir.dialects.support.output import output_error, write_stdout
 from neuronir.version import __version__
 
 HEADER = "neff_header.json"
-"""The file with the fields of the header, beside the members of the archive."""
+"""The file with the fields of the header, next to the members of the archive."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -6,7 +6,7 @@ from neuronir.cli.bindings_args import add_bindings
 from neuronir.cli.pool_args import add_pool
 
 BATCH = "{batch}"
-"""What each batch size takes the place of, in MODEL and in --input-shape."""
+"""The placeholder in MODEL and in --input-shape that each batch size replaces."""
 
 
 def add_sweep(p: argparse.ArgumentParser) -> None:

@@ -35,8 +35,9 @@ NARROW = (
     "hlo-inline,hlo-fold-conditional,hlo-unroll-while{mode=unroll},hlo-constant-fold,hlo-dce,"
     "hlo-narrow-int64"
 )
-"""What comes first in phase `hlo` where 64-bit integers are to be computed in 32 bits: what
-follows from constants (such as the counts of loops) is computed in 64 bits still."""
+"""The first passes of phase `hlo` if 64-bit integers are computed in 32 bits. Values that follow
+from constants (such as trip counts) are still computed in 64 bits.
+"""
 
 
 def pipeline_of(

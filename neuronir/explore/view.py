@@ -11,7 +11,7 @@ AROUND = 3
 """Unchanged rows that stay in view around a change."""
 
 Entry = int | tuple[int, int]
-"""What stands on a line of the view: a row, or a folded run of rows `[first, last)`."""
+"""An entry on a line of the view: a row, or a folded run of rows `[first, last)`."""
 
 
 @dataclass

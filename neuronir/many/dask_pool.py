@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 _TICK_S = 0.25
 """How often the workers are listed: a worker that ended is seen after this time."""
 _PATIENCE_S = 60.0
-"""How long there may be no worker before the remaining jobs are given up; also how long a cluster
-may not answer before its jobs go to another one."""
+"""The time without any worker after which the remaining jobs are given up, and the time without an
+answer after which a cluster's jobs go to another cluster.
+"""
 _CONNECT_S = 15.0
 
 _LOCAL = {
@@ -300,7 +301,7 @@ class _Run:
             value = future.result(timeout=_CONNECT_S)
         except KilledWorker:
             self._lost(at, "its worker ended")
-        # Whatever the function raised in the worker; also that the result went with its worker.
+        # Any exception of the function in the worker, or the loss of the result with its worker.
         except Exception as error:
             self._lost(at, _text(error))
         else:

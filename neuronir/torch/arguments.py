@@ -16,7 +16,7 @@ from neuronir.cli.program import UsageError
 from neuronir.dialects.support.errors import NeuronError
 
 Arguments = str | Sequence[str] | None
-"""What `compiler_args` may be."""
+"""The possible types of `compiler_args`."""
 
 _WORKDIR = "use compiler_workdir, which keeps the IR of each phase, the NEFF and the report"
 _SHAPES = "shapes, types and names are those of the example inputs"
@@ -38,9 +38,9 @@ REFUSED = {
     "pass_statistics": _COMMAND,
     "logfile": "messages of the compiler go to stderr",
 }
-"""Options whose effect a traced model cannot have, with what to do instead."""
+"""Options that do not apply to a traced model, each with the alternative."""
 TARGET = "trn1"
-"""The target where none is given."""
+"""The default target."""
 UNCACHED = ("cache_dir", "retry_failed_compilation")
 """Options of the cache, in which traced models are not kept."""
 

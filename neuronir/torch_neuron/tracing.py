@@ -32,7 +32,9 @@ from neuronir.torch_neuron.segments import (
 
 LOGGER = logging.getLogger("Neuron")
 JIT = ("check_inputs", "check_tolerance", "check_trace", "optimize", "strict")
-"""Keywords of torch.jit.trace that are accepted; the export checks by itself what they ask for."""
+"""Keywords of torch.jit.trace that are accepted without effect, because the export always performs
+their checks.
+"""
 
 
 def trace(

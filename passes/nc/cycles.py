@@ -9,9 +9,11 @@ Delay = tuple[int, int, float, int]
 """(before, after, delay in ns, distance in iterations)."""
 
 _PRECISION = 0.001
-"""Of an interval, how exactly the shortest one is found."""
+"""The relative precision of the shortest interval."""
 _SLACK = 0.05
-"""Of an interval, what a cycle may be shorter than that whose instructions go first."""
+"""The fraction of an interval by which a cycle may be shorter for its instructions to be placed
+first.
+"""
 _TINY = 1e-6
 
 

@@ -14,9 +14,8 @@ from neuronir.passes.nc.engines import LOADS, QueueAllotter, start_by
 from neuronir.passes.statistics import record
 
 _HELPERS = {Engine.ACT: Engine.DMA11, Engine.PE: Engine.DMA15}
-"""Compute engines that also trigger transfers, each with a DMA queue. DVE and POOL do not help:
-they
-share a port, and POOL starts what stores.
+"""Compute engines that also trigger transfers, each with a DMA queue. DVE and POOL are excluded:
+they share a port, and POOL triggers the stores.
 """
 
 

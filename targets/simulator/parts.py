@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from neuronir.targets.simulator.waits import Words
 
 Entry = tuple[Words, int, float]
-"""What happened and what helps, the op (source number), and the time in ns."""
+"""The description and the advice, the op (source number), and the time in ns."""
 
 
 @dataclass(slots=True)

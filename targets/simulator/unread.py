@@ -16,7 +16,7 @@ from neuronir.targets.simulator.attribution import Usage
 from neuronir.targets.simulator.timing_code import TRANSFER, Op, ProgramCode
 
 _MOST = 1 << 16
-"""Limit of the runs of bytes of an access that are told apart."""
+"""Limit of the runs of bytes that are distinguished in an access."""
 
 _LOAD = (Space.SBUF, Space.HBM)
 """The spaces of destination and source of a load."""

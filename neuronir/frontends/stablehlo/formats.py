@@ -53,7 +53,7 @@ Format = Callable[[RegionReader, Statement], None]
 
 _FORMAT = re.compile(r"e(\d+)m(\d+)")
 _ALL_TYPES = frozenset(("stablehlo.optimization_barrier", "stablehlo.while"))
-"""Ops whose types without an arrow are those of all results."""
+"""Ops for which types without an arrow are the types of all results."""
 _WORDS = {
     "stablehlo.compare": ("comparison_direction", "compare_type"),
     "chlo.broadcast_compare": ("comparison_direction", "compare_type"),

@@ -75,7 +75,7 @@ class Importer:
         self._outputs(output, result)
         return result
 
-    # --- what comes in
+    # --- inputs
 
     def _inputs(self, result: Imported) -> None:
         """Create the arguments, then the kept values, as parameters; the others are constants."""
@@ -187,7 +187,7 @@ class Importer:
                 found[argument.name] = argument.default_value
         return found
 
-    # --- what goes out
+    # --- results
 
     def _outputs(self, output: Any, result: Imported) -> None:
         specs = self._program.graph_signature.output_specs

@@ -22,8 +22,9 @@ ENGINES = 2
 """The first resources are engines (ns), the others bytes that DMA moves."""
 WEIGHTS = RESOURCES.index("weights")
 _FOR_WEIGHTS = 0.75
-"""The fraction of SBUF for weights that stay there from request to request. The rest is for
-activations. The first cuts only: the next ones use simulated times, where each byte has a place."""
+"""The fraction of SBUF for weights that stay there between requests; the rest is for activations.
+It is used only for the first cuts, because later cuts use simulated times of allocated programs.
+"""
 _COMPOSITE_PASSES = 3.0
 """Passes of ACT and DVE over the elements of a composite: a softmax or a norm has a reduction, an
 activation or a scale, and a product. The first cuts only, as `_FOR_WEIGHTS`."""

@@ -96,7 +96,7 @@ class Converter(KnownValues):
             return self.home(value.lazy[0])
         return self.homes.get(value.root(), self.emitter.depth)
 
-    # what is wanted
+    # requested copies
 
     def ensure(self, value: Value, partition: Partition, copies: int = 1) -> Form:
         """Return a copy of `value` in SBUF (or PSUM) with these partition atoms.

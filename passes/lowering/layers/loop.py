@@ -43,7 +43,7 @@ def unread_leaves(found: Repetition) -> set[Operation]:
     """Return the leaves of the layers that are not lowered; their contents are stored next to those
     of the template.
     """
-    return leaves_from(found, _TEMPLATE + 2)  # the next layer says what goes with it
+    return leaves_from(found, _TEMPLATE + 2)  # the next layer determines the ops of `ahead`
 
 
 class CannotLoop(Exception):

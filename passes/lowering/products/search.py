@@ -10,9 +10,10 @@ from neuronir.passes.lowering.products.blocking import BANKS, Blocking, Problem,
 from neuronir.passes.lowering.products.estimate import Estimate
 
 CODE = 0.02
-"""What a separate first block must gain to justify the additional code."""
+"""The gain that a separate first block must have to justify the additional code."""
 UNEVEN = 0.01
-"""What an odd number of steps, a shorter last step, or a start with few columns must gain."""
+"""The gain that an odd number of steps, a shorter last step, or a start with few columns must have.
+"""
 EVICTED = (2, 4)
 """Limit of result tiles in SBUF until they are stored."""
 

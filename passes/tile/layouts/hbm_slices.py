@@ -15,7 +15,7 @@ from neuronir.passes.tile.layouts.values import Values, kind_of
 from neuronir.passes.tile.retile import slice_properties
 
 SHORT = 512
-"""Rows of a slice with fewer bytes than this are loaded together with what is around them."""
+"""Rows of a slice with fewer bytes than this are loaded together with their surroundings."""
 
 
 def read_slices(block: Block, machine: Machine) -> None:

@@ -40,7 +40,9 @@ class Tables:
         self.values = values
         self.costs = costs
         self.of: dict[SSAValue, dict[Partition, float]] = {}
-        self.next: dict[SSAValue, dict[Partition, float]] = {}  # of what loops carry, one on
+        self.next: dict[
+            SSAValue, dict[Partition, float]
+        ] = {}  # of loop-carried values, in the next iteration
         self.known: Copies = {}
         self._plans: dict[Operation, list[Plan]] = {}
         self._counts: dict[Operation, int] = {}

@@ -16,7 +16,9 @@ UNITS = 10
 """Times on the page are integers, in units of 1 / UNITS ns."""
 
 MOST = 200_000
-"""Slices that a page holds; of a longer run those that lie close together are joined."""
+"""The largest number of slices on a page; for a longer run, slices that are close together are
+joined.
+"""
 
 Ints = NDArray[np.int64]
 
