@@ -101,7 +101,7 @@ class LayoutAttr(Data[Layout]):
                 dims.append(_parse_row(parser))
             repeats = _parse_row(parser) if parser.parse_optional_keyword("x") else ()
             if not all(d.partition for d in repeats):
-                parser.raise_error("what repeats does so on partitions")
+                parser.raise_error("digits that repeat a value must be on partitions")
             return Layout(memory, tuple(dims), repeats)
 
     def print_parameter(self, printer: Printer) -> None:

@@ -5,7 +5,7 @@
 // RUN: status 1 neuron-opt %s --run=trn1:binary 2>&1 | filecheck %s --check-prefix=PHASE
 // RUN: status 1 neuron-opt %s --run=trn9 2>&1 | filecheck %s --check-prefix=TARGET
 
-// The same checks on what the compiler makes of the program.
+// The same checks on the compiled program.
 
 // CHECK: @dot: 1 check passed
 // CHECK-NEXT: 1 check passed on trn1 at phase virtual
@@ -34,7 +34,7 @@ func.func @elementwise() {
   func.return
 }
 
-// A program beside the checks is none of them.
+// A program next to the checks is not a check.
 func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
   func.return %x : tensor<3xf32>
 }

@@ -39,7 +39,7 @@ func.func @memory(%x: tensor<4xf32, #tile.layout<dram, [4f1]>>) {
 
 // -----
 
-// expected-error@+1 {{what repeats does so on partitions}}
+// expected-error@+1 {{digits that repeat a value must be on partitions}}
 func.func @repeats(%x: tensor<4xf32, #tile.layout<sbuf, [4f1] x [2f4]>>) {
   func.return
 }

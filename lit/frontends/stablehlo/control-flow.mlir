@@ -1,7 +1,7 @@
 // RUN: neuron-opt %s | filecheck %s
 
-// What a region takes from around it becomes part of the tuple that it is given. Constants are
-// built again.
+// A value that a region uses from outside becomes an element of the region's argument tuple.
+// Constants are built again inside.
 
 module @jit_g {
   // CHECK-LABEL: func.func @main

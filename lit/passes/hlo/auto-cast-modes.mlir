@@ -1,4 +1,4 @@
-// The five casts and the two ways of transposing of neuron-cc: what is cast, what stays fp32.
+// The five casts and the two relayouts of neuron-cc: which values are cast, and which stay fp32.
 
 // RUN: neuron-opt %s -p 'hlo-auto-cast{mode="all" type="bf16" relayout="bf16"},hlo-dce' | filecheck %s --check-prefix=ALL
 // RUN: neuron-opt %s -p 'hlo-auto-cast{mode="all" type="fp16" relayout="fp16"},hlo-dce' | filecheck %s --check-prefix=ALL16
@@ -47,7 +47,7 @@
 // FP16:      hlo.transpose {{.*}} -> tensor<8x4xf16>
 // FP16:      hlo.exponential {{.*}} : tensor<8x4xf32>
 
-// What is bf16 anyway is transposed as such, which loses nothing.
+// Values that are bf16 already are transposed as such, without loss.
 // EXACT-NOT: hlo.relayout
 // EXACT:     hlo.tanh {{.*}} : tensor<4x8xbf16>
 // EXACT:     hlo.transpose {{.*}} : (tensor<4x8xbf16>) -> tensor<8x4xbf16>

@@ -2,8 +2,8 @@
 // RUN: neuron-opt %s -p 'hlo-auto-cast{mode="all" type="bf16"},hlo-canonicalize,hlo-constant-fold' | filecheck %s --check-prefix=MASK
 // RUN: neuron-opt %s -p 'hlo-auto-cast{mode="all" type="tf32"}' | filecheck %s --check-prefix=TF32
 
-// An operand of a product is cast to the product's type before it is transposed (no cast to fp16
-// on the way); constants, dimensions of size 1 and what becomes an integer keep their bits.
+// An operand of a product is cast to the product's type before it is transposed (without a cast to
+// fp16); constants, dimensions of size 1 and values that become integers keep their bits.
 
 // CHECK-LABEL: @products
 // CHECK:      %[[X:.*]] = hlo.convert %x : (tensor<4x8xf32>) -> tensor<4x8xbf16>

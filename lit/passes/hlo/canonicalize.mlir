@@ -136,7 +136,7 @@ func.func @windows(%x: tensor<1x8x8x4xf32>, %k: tensor<3x1x4x6xf32>) -> tensor<1
   func.return %6 : tensor<1x5x8x6xf32>
 }
 
-// Rows that were looked up out of range become NaN: what is selected is one number a row, and adding
+// Rows that were looked up out of range become NaN: the predicate is one value per row, and adding
 // -0.0 changes nothing.
 // CHECK-LABEL: func.func @missing_rows
 // CHECK:         %[[Z:.*]] = hlo.constant dense<-0.000000e+00> : tensor<f32>

@@ -1,6 +1,6 @@
 // RUN: neuron-opt %s -p hlo-dce | filecheck %s
 
-// Dead ops go, and with them the carried elements of a loop that only fed themselves.
+// Dead ops are removed, and so are carried elements of a loop that only feed themselves.
 
 // CHECK-LABEL: func.func @main
 // CHECK-NOT:     hlo.cosine

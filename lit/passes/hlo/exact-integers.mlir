@@ -1,7 +1,7 @@
 // RUN: neuron-opt %s -p hlo-exact-integers | filecheck %s
 
-// Sums of words are taken apart into halves; sums within 2^24, and comparisons with one side within
-// it, stay. Narrow types are computed in s32, whose lowest bits are the result.
+// Sums of words are split into halves; sums within 2^24, and comparisons with one side within it,
+// are kept. Narrow types are computed in s32, whose lowest bits are the result.
 
 // CHECK-LABEL: func.func @add
 // CHECK-NOT:     hlo.add %x, %y

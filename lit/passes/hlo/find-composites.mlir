@@ -51,7 +51,7 @@ func.func @softmax(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   func.return %q : tensor<4x8xf32>
 }
 
-// The exponentials are a result, too: they have to stay.
+// The exponentials are a result too, so they must be kept.
 // CHECK-LABEL: func.func @shared
 // CHECK-NOT:     hlo.composite
 // CHECK:         func.return

@@ -1,8 +1,8 @@
 // RUN: neuron-opt %s -p hlo-fold-scales,hlo-dce | filecheck %s
 
-// (x * w - m) * s + b: the factor goes into the filter, the offsets become one. A filter that is not
-// constant stays, and so does one that something else reads. The weights of a dot take a number that
-// its result is multiplied by in another shape.
+// (x * w - m) * s + b: the factor is folded into the filter, and the offsets become one. A filter
+// that is not constant, or that has another reader, is not changed. A factor of the result of a dot
+// is folded into the weights even if it has another shape.
 
 // CHECK-LABEL: func.func @main
 // CHECK:         %[[W:.*]] = hlo.constant dense<{{\[+}}2.000000e+00, -3.000000e+00{{\]+}}> : tensor<1x1x1x2xf32>

@@ -1,6 +1,6 @@
 // RUN: neuron-opt %s -p hlo-gather-to-dot | filecheck %s
 
-// Whole rows of a float32 table: three products with rows of 0 and 1. Windows of several rows stay.
+// Whole rows of a float32 table: three products with rows of 0 and 1. Windows of several rows are not changed.
 
 // CHECK-LABEL: func.func @main
 // CHECK:         hlo.maximum

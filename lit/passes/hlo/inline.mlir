@@ -1,6 +1,6 @@
 // RUN: neuron-opt %s -p hlo-inline | filecheck %s
 
-// Calls go, innermost first, and so do the functions that nobody calls any more.
+// Calls are inlined, innermost first, and functions without callers are erased.
 
 // CHECK-LABEL: func.func @main
 // CHECK-NEXT:    %{{.*}} = hlo.cosine %x {metadata = {op_name = "inner"}} : tensor<4xf32>

@@ -1,5 +1,5 @@
-// A stage for each core: the products have one each, since only one of the weights stays in SBUF. What a later stage reads is sent by the one before it, and what
-// follows from constants, or is broadcast, belongs to no stage.
+// A stage for each core: each product has its own stage, because only one of the weights fits in SBUF. Values that a
+// later stage reads are sent by the previous one. Values that follow from constants, and broadcasts, belong to no stage.
 // RUN: neuron-opt %s -p 'hlo-mark-stages{target=inf1 cores=2}' | filecheck %s
 // RUN: neuron-opt %s -p 'hlo-mark-stages{target=inf1 cores=1}' | filecheck %s --check-prefix=ONE
 // RUN: neuron-opt %s -p 'hlo-mark-stages{target=inf1 cores=9}' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=STATISTICS

@@ -20,7 +20,7 @@ func.func @pred(%p: tensor<i1>, %x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<
   func.return %0 : tensor<4xf32>
 }
 
-// An index takes the last branch where it is out of range; conditionals in branches go, too.
+// An index out of range selects the last branch; conditionals in branches are replaced too.
 // CHECK-LABEL: func.func @index
 // CHECK-NOT:     hlo.conditional
 // CHECK-COUNT-3: hlo.select

@@ -1,7 +1,7 @@
 // RUN: neuron-opt %s -p hlo-widen-products,hlo-dce | filecheck %s
 
-// What a product of 16-bit operands gives stays in f32 through a scale, a bias that is repeated, a reduction and a
-// function; the one rounding is that of the result.
+// The result of a product of 16-bit operands stays in f32 through a scale, a repeated bias, a
+// reduction and a function; the only rounding is that of the result.
 
 // CHECK-LABEL: func.func @epilogue
 // CHECK:         %[[P:.*]] = hlo.dot %x, %w {{.*}} -> tensor<64x64xf32>
@@ -48,8 +48,8 @@ func.func @sum(%x: tensor<64x64xbf16>, %w: tensor<64x64xbf16>) -> (tensor<64xf32
   func.return %3, %5 : tensor<64xf32>, tensor<64xbf16>
 }
 
-// Left alone: a product that is stored or multiplied as it is, and one that is added to an array in bf16, of which
-// a copy in f32 would be as large as the product.
+// Not changed: a product that is stored or multiplied directly, and one that is added to a bf16
+// array whose copy in f32 would be as large as the product.
 
 // CHECK-LABEL: func.func @stored
 // CHECK-NOT:     f32

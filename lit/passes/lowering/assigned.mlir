@@ -1,7 +1,7 @@
 // RUN: neuron-opt %s -p 'lower-hlo-to-nc{target=trn1}' | filecheck %s
 
-// A layout that is written by hand is taken as it is: here it costs six more transposes, of a result
-// that the next product contracts.
+// A layout that is written by hand is used unchanged: here it costs six more transposes, of a
+// result that the next product contracts.
 // CHECK-LABEL:   nc.func "main"
 // CHECK-COUNT-12: nc.transpose
 // CHECK-NOT:     nc.transpose

@@ -1,8 +1,8 @@
 // RUN: neuron-opt %s -p 'lower-hlo-to-nc{target=trn1}' | filecheck %s
 
-// 64 features on both sides fill a quarter of the array: the upper and the lower half of the rows lie
-// on the halves of the partitions, each with the rows that the window reaches over, and one matmul of
-// 128 x 128 computes both. What reads the result takes each half where it is.
+// 64 features on both sides fill a quarter of the array: the upper and the lower half of the rows
+// are on the halves of the partitions, each with the rows that the window reaches, and one matmul
+// of 128 x 128 computes both. Readers of the result take each half where it is.
 
 // CHECK-LABEL:   nc.func "main"
 // CHECK-COUNT-9: nc.matmul (%{{.*}}[0:128 | {{.*}}[0:128 |

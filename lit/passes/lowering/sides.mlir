@@ -6,9 +6,9 @@
 // RUN: neuron-opt %s -p 'lower-hlo-to-nc{target=trn1}' | filecheck %s --check-prefix=ALONE
 // RUN: not neuron-opt %s -p 'lower-hlo-to-nc{target=trn1 lookahead=0}' 2>&1 | filecheck %s --check-prefix=WRONG
 
-// With 128 columns, PE would take less time for x times w and six transposes than for w as the
-// stationary operand. But DMA is what this program waits for, so w is stationary: the product comes
-// as the second one takes it, and only x is transposed.
+// With 128 columns, PE would take less time for x times w and six transposes than with w as the
+// stationary operand. But this program is bound by DMA, so w is stationary: the product has the
+// layout that the second one needs, and only x is transposed.
 
 // ASSIGNED:     %[[P:.*]] = hlo.dot %{{.*}} {nc.stationary = "rhs"} :
 // ASSIGNED:     hlo.dot %[[P]]{{.*}} rhs_contracting_dims = [0] :

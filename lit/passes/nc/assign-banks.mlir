@@ -1,5 +1,5 @@
-// Buffers of PSUM take the eight banks in turn, or each the first one that is empty; so does nc-allocate with those
-// that have none. Buffers that a loop uses from around it have their banks for the whole loop. What has a place keeps it.
+// PSUM buffers take the eight banks in rotation, or each the first empty one; nc-allocate does the latter for buffers
+// without a bank. Outer buffers that a loop uses keep their banks for the whole loop. Buffers with an address keep it.
 // RUN: neuron-opt %s -p 'nc-assign-banks' | filecheck %s --check-prefixes=CHECK,TURN
 // RUN: neuron-opt %s -p 'nc-assign-banks,nc-allocate' | filecheck %s --check-prefix=TURN
 // RUN: neuron-opt %s -p 'nc-assign-banks{rotate=false}' | filecheck %s --check-prefixes=CHECK,FIRST

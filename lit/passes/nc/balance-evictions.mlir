@@ -1,4 +1,4 @@
-// What ACT and DVE both can do goes to the one that has done it first; what only one of them can do stays.
+// Work that both ACT and DVE can do goes to the engine that completes it first; other work is not moved.
 // RUN: neuron-opt %s -p 'nc-balance-evictions' | filecheck %s
 // RUN: neuron-opt %s -p 'nc-balance-evictions{window=0}' | filecheck %s --check-prefix=FAR
 // RUN: neuron-opt %s -p 'nc-balance-evictions' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=STATISTICS
@@ -44,9 +44,9 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   }
 }
 
-// DVE scales, since it has the factor already; only ACT adds up what it
-// copies, only DVE makes integers. While ACT raises 4096 columns DVE copies, but no longer than 2 us. Both have a half of
-// each round of the loop.
+// DVE scales, because it has the factor already. Only ACT adds up the copied values, and only DVE
+// writes integers. While ACT computes 4096 exponentials, DVE copies, but for at most 2 us. Each
+// engine gets half of each iteration of the loop.
 
 // CHECK:      nc.tensor_reduce
 // CHECK-NEXT: nc.tensor_scalar (%s[0:128 | 128:1 | 0]) {{.*}} on dve

@@ -1,4 +1,4 @@
-// A call is written out at its place, in a loop too; what nobody calls any more goes.
+// A call is inlined, in a loop too; functions without callers are erased.
 // RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false}' | filecheck %s
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {

@@ -1,4 +1,4 @@
-// What leads to no output goes: the copy of a copy, the loop around it, its buffers and its scratch memory.
+// Work without an output is removed: the copy of a copy, the loop around it, its buffers and its scratch memory.
 // RUN: neuron-opt %s -p nc-dce | filecheck %s
 // RUN: neuron-opt %s -p nc-dce --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=STATISTICS
 // RUN: neuron-opt %s -p nc-dce,nc-dce --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=STATISTICS

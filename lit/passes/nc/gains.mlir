@@ -2,8 +2,8 @@
 // RUN: neuron-opt %s -p 'nc-order{window=1},nc-assign-banks,nc-allocate{ring=512}' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=OFF
 
 // A large array, whose first activation comes first, and four products with weights of their own. List
-// scheduling lets the evictions of the products go first, rotating banks let PE run ahead of them, and
-// weights are loaded before they are used. Each of these says what it gains, and can be switched off.
+// scheduling moves the evictions of the products to the front, rotating banks let PE run ahead of them,
+// and weights are loaded before they are used. Each technique reports its gain and can be disabled.
 
 // CHECK: {{ }}3 prefetch: depth
 // CHECK: {{ 5...}} prefetch: estimated ns with loads ahead

@@ -1,8 +1,8 @@
 // RUN: neuron-opt %s -p nc-order --split-input-file | filecheck %s
 // RUN: neuron-opt %s -p nc-order --split-input-file --pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=STAT
 
-// SP would have nothing to do but to start two loads a round, which takes it longer than all else: PE
-// starts one of them. Where moving the bytes takes longer, SP starts both.
+// SP would only start two loads per iteration, which takes longer than all other work: PE starts
+// one of them. If moving the bytes takes longer, SP starts both.
 
 // CHECK: scf.for
 // CHECK: nc.dma (%a{{.*}}) = (%x[{{.*}}) on dma15 by pe

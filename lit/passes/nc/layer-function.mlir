@@ -1,5 +1,5 @@
-// A function that is the whole body of a loop stays one, from the virtual phase to the last. Buffers of the caller
-// are arguments; what the passes decide of it depends on what is around it.
+// A function that is the whole body of a loop stays one, from the virtual phase to the last. Buffers
+// of the caller are arguments, and the decisions of the passes depend on the surrounding code.
 // RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false}' | filecheck %s --check-prefix=ORDER
 // RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false},nc-assign-banks,nc-allocate' | filecheck %s --check-prefix=ALLOC
 // RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false},nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' | filecheck %s --check-prefix=SYNC
@@ -40,7 +40,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
 // ORDER-NEXT: nc.call @add([[R]], %x, %sum)
 // ORDER-NEXT: }
 
-// The sum of the caller is live in the whole loop: what the function allocates lies beside it.
+// The sum of the caller is live in the whole loop: buffers of the function are placed next to it.
 // ALLOC-LABEL: nc.func "add"
 // ALLOC:   %a = nc.alloc at {{[0-9]+}} : i64
 // ALLOC-LABEL: nc.func "main"
@@ -53,7 +53,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
 // SYNC:   nc.call @add
 // SYNC:   nc.dma {{.*}} on dma4 by pool wait [<[[E]], {{[0-9]+}}>]
 
-// A loop that is written out takes the function with it.
+// If a loop is unrolled, its function is inlined.
 // WRITTEN-NOT: nc.func "add"
 // WRITTEN-LABEL: nc.func "main"
 // WRITTEN-NOT: nc.call

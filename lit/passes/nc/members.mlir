@@ -1,6 +1,6 @@
 // RUN: neuron-opt %s -p nc-allocate --split-input-file --verify-diagnostics | filecheck %s
 
-// Variables side by side: a row each. What has an address keeps it.
+// Variables side by side, one in each row. Variables with an address keep it.
 
 // CHECK: nc.variable "a" {{.*}} at 4096 : i64
 // CHECK: nc.variable "b" {{.*}} at 4480 : i64

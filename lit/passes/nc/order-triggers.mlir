@@ -3,9 +3,9 @@
 // RUN: neuron-opt %s -p nc-verify-order,nc-order-triggers,nc-verify-order -o /dev/null
 // RUN: sed 's/{nc.scheduled}//' %s | neuron-opt -p nc-order-triggers | filecheck %s --check-prefix=HAND
 
-// SP starts the loads of %b, whose bytes ACT reads as %a until late, and of %c, whose bytes are free. The
-// one that can go goes first. What is loaded for after the loop, into bytes that it does not use, goes in
-// front of it. Functions that nc-order has not ordered stay as they are.
+// SP starts the loads of %b, whose bytes ACT reads as %a until late, and of %c, whose bytes are
+// free. The load that can start first comes first. A load after the loop, into bytes that the loop
+// does not use, moves before the loop. Functions that nc-order has not ordered are not changed.
 
 // CHECK: nc.dma (%a{{.*}} on dma1
 // CHECK: nc.dma (%c{{.*}} on dma2

@@ -1,9 +1,9 @@
 // RUN: neuron-opt %s -p 'nc-verify-order,nc-order{unroll=0},nc-verify-order' --split-input-file | filecheck %s
 // RUN: neuron-opt %s -p 'nc-verify-order,nc-order{unroll=0},nc-verify-order,nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' --split-input-file | filecheck %s --check-prefix=WHOLE
 
-// The pipeline of the inner loop stays filled across four rounds of the outer one: the output of the
-// last tile of a round is stored when tiles of the next round have been begun. The weights of a round
-// are loaded before the kernel of the round before.
+// The pipeline of the inner loop stays filled across four iterations of the outer loop: the output
+// of the last tile of an iteration is stored when tiles of the next one have been started. The
+// weights of an iteration are loaded before the kernel of the previous one.
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "x" : "input" memref<81920x64xbf16, #nc.space<"hbm">> index 0
   nc.variable "w" : "input" memref<1280x32xbf16, #nc.space<"hbm">> index 1
@@ -52,8 +52,8 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
 
 // -----
 
-// Each round of the outer loop reads what the round before wrote at the end of its inner loop, so
-// nothing of it may come before that: the pipeline drains.
+// Each iteration of the outer loop reads a value that the previous one wrote at the end of its
+// inner loop, so the next one cannot start earlier: the pipeline drains.
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "x" : "input" memref<2048x64xbf16, #nc.space<"hbm">> index 0
   nc.variable "y" : "output" memref<2048x64xbf16, #nc.space<"hbm">> index 0

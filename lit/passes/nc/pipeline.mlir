@@ -38,7 +38,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
 // ORDER: nc.activation {{.*}} on act
 // ORDER: nc.dma {{.*}} on dma4
 
-// The loop's buffers get addresses; the constant one lives to the end and is beside them.
+// The loop's buffers get addresses; the constant one is live to the end and is placed next to them.
 // ALLOC: neuronir.phase = "allocated"
 // ALLOC: nc.variable "x" {{.*}} at 0
 // ALLOC: nc.variable "w" {{.*}} at 262144
@@ -47,8 +47,8 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
 // ALLOC: nc.alloc at {{[0-9]+}} {{.*}}sbuf
 // ALLOC: nc.alloc at 0 {{.*}}psum
 
-// Waits count rounds: the load of round i waits until PE has used the one before (i times),
-// PE until 16 * (i + 1) parts of its load have come.
+// Waits count iterations: the load of iteration i waits until PE has used the previous one (i
+// times), and PE waits until 16 * (i + 1) parts of its load have arrived.
 // SYNC: neuronir.phase = "synchronised"
 // SYNC: nc.dma {{.*}} on dma1 update [<[[W:[0-9]+]], 16>]
 // SYNC: scf.for

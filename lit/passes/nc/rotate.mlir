@@ -1,5 +1,5 @@
-// What begins a round and needs no weights is done at the end of the round before, beside the products that make the
-// rest of what it reads: round 0 has it done before the loop, the last round, behind the loop, leaves it away.
+// Work at the start of an iteration that needs no weights moves to the end of the previous iteration, next to the products
+// that compute its other operands. It is done for iteration 0 before the loop, and the peeled last iteration omits it.
 // RUN: neuron-opt %s -p 'nc-order{unroll=0}' | filecheck %s
 // RUN: neuron-opt %s -p 'nc-order{unroll=0}' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=STATISTICS
 // RUN: neuron-opt %s -p 'nc-order{unroll=0 rotate=false}' | filecheck %s --check-prefix=PLAIN

@@ -1,4 +1,4 @@
-// A buffer that is larger than SBUF is no fault of the pass that it comes from: nc-allocate says what does not fit.
+// A buffer that is larger than SBUF is not a fault of the pass that creates it: nc-allocate reports the buffers that do not fit.
 // RUN: status 1 neuron-opt %s -p nc-order,nc-spill,nc-assign-banks,nc-allocate 2>&1 | filecheck %s
 
 // CHECK-NOT: internal error

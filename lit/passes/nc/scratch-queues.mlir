@@ -1,15 +1,15 @@
 // RUN: neuron-opt %s -p "nc-order{piece=0}" | filecheck %s
 // RUN: neuron-opt %s -p "nc-order" | filecheck %s --check-prefix=PIECES
 
-// Transfers of a scratch array go round robin over three queues, but for its large loads (of 4 MiB
-// each here), which take turns on one: side by side both would come late.
+// Transfers of a scratch array are distributed round robin over three queues, except for its large
+// loads (4 MiB each here), which share one queue: in parallel, both would arrive late.
 
 // CHECK: nc.dma (%a[{{.*}}) = (%t[{{.*}}) on dma8{{$}}
 // CHECK: nc.dma (%b[{{.*}}) = (%t[{{.*}}) on dma8{{$}}
 // CHECK: nc.dma (%c[{{.*}}) = (%t[{{.*}}) on dma9{{$}}
 // CHECK: nc.dma (%d[{{.*}}) = (%t[{{.*}}) on dma10{{$}}
 
-// In pieces they go side by side, the first one's before the second one's.
+// Pieces run in parallel, those of the first load before those of the second.
 
 // PIECES: nc.dma (%a[{{.*}}| 0]) = (%t[{{.*}}) on dma8
 // PIECES: nc.dma (%a[{{.*}}| 1024]) = (%t[{{.*}}) on dma9

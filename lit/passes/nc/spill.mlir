@@ -5,9 +5,9 @@
 // RUN: not neuron-opt %s -p "nc-spill{sbuf=4096}" 2>&1 | filecheck %s --check-prefix=NEVER
 // RUN: not neuron-opt %s -p "nc-allocate{sbuf=8192}" 2>&1 | filecheck %s --check-prefix=OFF
 
-// Six buffers of 2 KiB are wanted where four fit; those with the furthest next use go. What was filled
-// with a number is filled again, what came from an input is loaded again; what was computed is
-// stored and loaded back.
+// Six buffers of 2 KiB are needed where four fit; those with the furthest next use are spilled. A
+// buffer filled with a constant value is filled again, one loaded from an input is loaded again,
+// and a computed one is stored and reloaded.
 
 // CHECK: nc.variable "[[V:spill[0-9]+]]" : "spill" memref<128x512xf32, #nc.space<"hbm">>
 // CHECK: nc.dma (%[[FAR:[0-9]+]][0:128 * 512 | 512:1 | 0]) = (%sum[0:128 | 512:1 | 0]) on dma12 attributes {nc.spill}
@@ -27,8 +27,8 @@
 // STORED: 786432 spill bytes loaded
 // STORED: 786432 spill bytes stored
 
-// What fits stays as it is. What one instruction needs at once can't be spilled, and nc-allocate
-// alone says by how much a program is too large.
+// Functions that fit are not changed. Buffers that one instruction needs at once cannot be spilled,
+// and nc-allocate reports by how much a program is too large.
 
 // FITS-NOT: nc.spill
 // NEVER: error: [NCC_EOOM002] SBUF is too small

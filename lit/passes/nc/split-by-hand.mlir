@@ -1,6 +1,6 @@
 // RUN: neuron-opt %s -p nc-split-transfers | filecheck %s
 
-// What is ordered by hand stays as it is written.
+// A hand-written order is not changed.
 
 // CHECK: nc.dma (%hand[0:128 | 2:1024, 1024:1 | 0])
 

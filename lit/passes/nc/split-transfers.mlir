@@ -37,7 +37,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
 
 // -----
 
-// Rows of 4 KiB are not made shorter, and in loops only what stores is cut.
+// Rows of 4 KiB are not shortened, and in loops only stores are split.
 
 // CHECK: nc.dma (%line[0:128 | 1024:1 | 0])
 // CHECK: scf.for
@@ -94,9 +94,9 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
 
 // -----
 
-// Whole stay: a load whose ends divide the elements among partitions in other ways, so that their
-// rows are not the same elements; a store with rows that overlap, which adds each to what was there
-// before; a store to partitions that overlap, of which the last one counts.
+// Not split: a load whose ends distribute the elements differently over partitions, so that their
+// rows are not the same elements; a store with overlapping rows, which accumulates; and a store to
+// overlapping partitions, of which the last one counts.
 
 // CHECK: nc.dma (%other[0:128 | 128:16, 16:1 | 0]) = (%x[0:1 * 262144 | 128:2048, 2048:1 | 0])
 // CHECK: nc.dma (%added[0:128 * 4096 | 2:512, 1024:1 | 0])

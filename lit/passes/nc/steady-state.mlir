@@ -1,4 +1,4 @@
-// Two loops of one op are two loops in the statistics: of each its interval, beside the load that bounds it.
+// Two loops of one op are two loops in the statistics, each with its interval and the load that bounds it.
 // RUN: neuron-opt %s -p 'nc-order{unroll=0}' --pass-statistics 2>&1 >%t | filecheck %s
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
