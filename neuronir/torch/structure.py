@@ -50,8 +50,9 @@ def leaves(value: Any, text: str) -> list[tuple[str, Any]]:
 
 
 def cast_leaves(value: Any, accepted: Any, text: str) -> list[tuple[str, Any]]:
-    """As `leaves`; where `accepted`, a value of the same structure, has another type of float, the
-    expression takes both types."""
+    """Like `leaves`; if a tensor of `accepted` (a value of the same structure) has another float
+    type, the expression accepts both types.
+    """
     return [
         (own if t.dtype == other.dtype else f"torch.ops.neuron.halved({own}, {own!r})", t)
         for (own, t), (_, other) in zip(leaves(value, text), leaves(accepted, text), strict=True)

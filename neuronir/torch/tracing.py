@@ -106,7 +106,9 @@ def _inferred(positional: Sequence[Any], given: dict[str, Any]) -> dict[str, Any
 
 
 class Trace:
-    """One trace. Where `accepts` has float32 and `examples` float16, the module takes both."""
+    """One trace. If an input is float32 in `accepts` and float16 in `examples`, the module accepts
+    both types.
+    """
 
     def __init__(
         self,

@@ -110,7 +110,9 @@ class PsumState:
         self._frees = 0
 
     def changed(self, oldest: int) -> bool:
-        """Return whether something has happened that may help instructions without a bank."""
+        """Return whether waiting instructions may have a bank now: the oldest instruction has
+        changed since the last call, or a bank was freed.
+        """
         state = (oldest, self._frees)
         if state == self._seen:
             return False

@@ -57,8 +57,8 @@ class _Record:
 class _Footprint:
     """A set of bytes, with the overlapping footprints.
 
-    `sources` are written ones that overlap reads of it. `writers` and `readers` are written and
-    read ones that overlap writes of it (including itself).
+    `sources` are the written footprints that overlap reads of this one. `writers` and `readers` are
+    the written and read footprints that overlap writes of this one (including itself).
     """
 
     space: Space

@@ -153,7 +153,7 @@ def max8(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
 def find_index8(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
     """Find the first index of each of 8 values.
 
-    If the 8 values contain a value several times, the k-th of them gets its k-th occurrence.
+    If a value is given several times, its k-th copy finds its k-th occurrence.
     """
     dst, src_ap = present(instruction.dst[0], "dst"), present(instruction.src[0], "src")
     values_ap = present(instruction.src[1], "values")

@@ -51,7 +51,7 @@ def reduce_window(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def without_scans(op: Operation, e: Emitter) -> SSAValue | None:
-    """Decompose as above, except for running reductions of floats that the target computes
+    """Decompose a reduce_window, except for running reductions of floats that the target computes
     directly.
     """
     direction = cumulative(op)

@@ -3,8 +3,8 @@
 `nc.blocks = {tiles, transposed, staged, evicted, begin, shared, ramp, pinned}` follows Blocking,
 except that `tiles` are the tiles of rows, of the contraction and of columns in a block, and
 `transposed` are the operands (0, 1) whose contraction is along their rows. If an operand has
-another order at lowering (as an earlier group left it), the search is repeated, for the same number
-of tiles if they are `pinned`.
+another order during lowering, because an earlier group stored it so, the search is repeated, for
+the same number of tiles if they are `pinned`.
 """
 
 from collections.abc import Sequence

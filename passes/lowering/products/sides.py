@@ -16,7 +16,7 @@ from neuronir.passes.lowering.layouts.values import Value
 class Pair:
     """One factor, numbered as in an operand (`mine`) and as in the dot or the other operand.
 
-    `period` is its size if neither side is a piece: digits of a whole dot's numbers wrap there.
+    `period` is its size if neither side is a piece; element numbers of the whole dot wrap at it.
     """
 
     mine: Atom

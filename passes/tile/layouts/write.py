@@ -113,8 +113,8 @@ class Writer(Choice):
         """Return the layout of a transposed value.
 
         The dimensions that were on partitions become innermost, in their order. If the transpose
-        would be written in pieces and need not be `whole`, those that were on partitions come after
-        the others.
+        would be written in pieces and need not be `whole`, these dimensions come after the other
+        free dimensions.
         """
         strides = row_major(shape)
         along = [

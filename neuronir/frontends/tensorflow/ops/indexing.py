@@ -132,7 +132,7 @@ def _segments(o: Op, opcode: str, count: int) -> SSAValue:
 
 
 def _segment_products(o: Op, count: int) -> SSAValue:
-    """Multiply the elements of each segment; elements of other segments count as one.
+    """Multiply the elements of each segment; elements of other segments are replaced by 1.
 
     The machine has no scatter that multiplies.
     """
