@@ -16,7 +16,7 @@ from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.dtypes import byte_size
 from neuronir.dialects.tile.interface import REDUCED, tiling_of
-from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
+from neuronir.dialects.tile.rules import ELEMENTWISE, combiner, shape_of
 from neuronir.passes.hlo.support.values import element, integer, ints
 from neuronir.passes.tile.axes import Key
 from neuronir.passes.tile.group import Group, is_view, item_bytes, root_of
@@ -96,6 +96,13 @@ def passes_on(op: Operation, group: Group) -> bool:
         small = [prod(shape_of(root_of(v))) < prod(shape_of(result)) for v in op.operands]
         return any(small) and use.name != "hlo.select"
     return op.name == "hlo.convert"
+
+
+def _leave(kept: set[int], group: Group) -> bool:
+    """Return whether a group has outputs of these axes alone."""
+    return any(
+        leaves and kept.issuperset(leaves) for leaves in map(group.related.leaves, group.outputs)
+    )
 
 
 class GroupTimes:
@@ -182,7 +189,8 @@ class GroupTimes:
 
         They come from axes that it does not reduce and that are not batch axes of a dot (whose
         results are computed in sequence). Other axes cost an additional pass to convert. A
-        reduction that is not a sum uses either kept or reduced axes.
+        reduction that is not a sum uses either kept or reduced axes if its results leave the group,
+        because they would lie apart on partitions.
         """
         kept = set(leaves)
         if op.name == "hlo.reduce":
@@ -193,6 +201,8 @@ class GroupTimes:
             axes = [a for a in axes if a not in row]
             return spread(tuple(group.extent(a) for a in axes), self.machine.partitions)
         anywhere = leaves
+        if op.name == "hlo.reduce" and combiner(op) != "hlo.add" and _leave(kept, group):
+            anywhere = [a for a in leaves if a not in kept]
         fit, most = (
             spread(tuple(group.extent(a) for a in some), self.machine.partitions)
             for some in (axes, anywhere)

@@ -223,8 +223,8 @@ def along_free(
         state.emitter.emit("tensor_reduce", [chunk.view(partial, 0)], [src], params, engine)
 
 
-LEAST_SUM = 512
-"""From this number of elements, ACT sums a row on its own about as fast as DVE."""
+LEAST_SUM = PIECE // 2 + 1
+"""From this number of elements, DVE too takes an instruction for each row."""
 
 
 def _sum_on_act(
