@@ -102,9 +102,22 @@ class Dims:
         self.fixed.update((source, d) for d in range(len(before)) if d not in found)
 
 
-def awkward(block: Block, machine: Machine) -> dict[Dim, int]:
-    """Return the representatives of the dimensions to pad, with their padded sizes."""
+def padded_sizes(block: Block, machine: Machine) -> dict[Dim, int]:
+    """Return the padded dimensions of all values of a block, with their padded sizes."""
     dims = Dims(block)
+    roots = _awkward(block, dims, machine)
+    out: dict[Dim, int] = {}
+    for value in _values(block) if roots else ():
+        if isinstance(value.type, TensorType):
+            for d in range(len(shape_of(value))):
+                size = roots.get(dims.of((value, d)))
+                if size is not None:
+                    out[value, d] = size
+    return out
+
+
+def _awkward(block: Block, dims: Dims, machine: Machine) -> dict[Dim, int]:
+    """Return the representatives of the dimensions to pad, with their padded sizes."""
     found: dict[Dim, int] = {}
     for op in block.ops:
         if op.name != "hlo.dot" or tiled(op) is None:
@@ -118,22 +131,6 @@ def awkward(block: Block, machine: Machine) -> dict[Dim, int]:
                 if size != n and groups <= MOST_GROUPS:
                     found[root] = size
     return found
-
-
-def padded_sizes(block: Block, machine: Machine) -> dict[Dim, int]:
-    """Return the padded dimensions of all values of a block, with their padded sizes."""
-    roots = awkward(block, machine)
-    if not roots:
-        return {}
-    dims = Dims(block)
-    out: dict[Dim, int] = {}
-    for value in _values(block):
-        if isinstance(value.type, TensorType):
-            for d in range(len(shape_of(value))):
-                size = roots.get(dims.of((value, d)))
-                if size is not None:
-                    out[value, d] = size
-    return out
 
 
 def _values(block: Block) -> Iterator[BlockArgument | SSAValue]:

@@ -7,7 +7,7 @@ from math import isfinite, prod
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.hlo.constants import constant_array, constant_op
@@ -21,7 +21,7 @@ from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.evaluate import lazy_value
 from neuronir.passes.hlo.support.values import element, ints
 from neuronir.passes.hlo.support.walk import erase_dead
-from neuronir.passes.lowering.conversion.special import MAKERS
+from neuronir.passes.lowering.conversion.special import makes_special
 from neuronir.passes.statistics import record
 from neuronir.passes.tile.awkward import Dim, padded_sizes
 from neuronir.passes.tile.fit import programs
@@ -30,6 +30,9 @@ from neuronir.passes.tile.numbers import number_of
 from neuronir.passes.tile.plugins import load_rules
 from neuronir.passes.tile.retile import retile
 from neuronir.passes.tile.whole import MARK
+
+UNKNOWN = frozenset(("hlo.composite", "hlo.bitcast_convert", "tile.scan"))
+"""Other ops whose results on finite padding may be infinite or NaN."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,7 @@ class _Padder:
         """Let a terminator or a tuple read values without padding, which are stored."""
         build = Emitter(op)
         for i, v in enumerate(op.operands):
-            if self.along(v):
+            if self.along(v) and not isinstance(v, BlockArgument):
                 shape = shape_of(v)
                 made = build.slice(self.new[v], [0] * len(shape), shape)
                 assert isinstance(made.owner, Operation)
@@ -197,7 +200,7 @@ class _Padder:
     def _finite(self, op: Operation, value: SSAValue, numbers: dict[int, float]) -> SSAValue:
         """Return a value with zeros where its padding may be infinite or NaN."""
         (result,) = op.results
-        makes = op.name in MAKERS or op.name == "hlo.composite"
+        makes = makes_special(op) or op.name in UNKNOWN
         along = self.along(result)
         doubtful = [
             d for d in along if (makes if (n := numbers.get(d)) is None else not isfinite(n))

@@ -42,6 +42,13 @@ def cosine(x: Array, w: Array, b: Array) -> Array:
     return jax.nn.softmax(scores, -1) @ x
 
 
+def bits(x: Array, w: Array) -> Array:
+    """A product of rows whose exponents are inverted: the padding, zeros, becomes NaN."""
+    y = lax.bitcast_convert_type(x @ w, jnp.int32) ^ 0x7FC00000
+    y = lax.bitcast_convert_type(y, jnp.float32)
+    return jnp.clip(y, -2.0, 2.0).T @ x
+
+
 def gram(x: Array, w: Array) -> Array:
     """A product over rows of logarithms: the logarithm of what pads them is not finite."""
     return jnp.log(jnp.abs(x) + 0.0).T @ w
@@ -64,6 +71,8 @@ PROGRAMS: dict[str, tuple[Any, tuple[tuple[int, ...], ...]]] = {
     "cosine": (cosine, ((139, 40), (40, 40), (139,))),
     "gram": (gram, ((149, 24), (149, 130))),
     "block": (block, ((197, 64), (64, 64), (64,), (64,))),
+    "bits": (bits, ((139, 64), (64, 64))),
+    "argument": (lambda x, y: (x, x @ y.T), ((3, 257), (140, 257))),
     "rows": (lambda x, y: jnp.maximum(x @ y.T, 0), ((1, 64), (257, 64))),
     "large": (attention, ((1, 577, 64),) * 3),
 }
