@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.tile.rules import shape_of
-from neuronir.passes.tile.layouts import convolution_plans, mask_plans, scan_plans
+from neuronir.passes.tile.layouts import convolution_plans, dot_plans, mask_plans, scan_plans
 from neuronir.passes.tile.layouts.candidates import candidates
 from neuronir.passes.tile.layouts.carried import assembled, final, part_of
 from neuronir.passes.tile.layouts.conversions import Way, way
@@ -21,9 +21,8 @@ from neuronir.passes.tile.layouts.plans import Plan, dtype, has_plans, plans_of
 from neuronir.passes.tile.layouts.values import Use, Values, trips
 from neuronir.passes.tile.whole import whole
 
-assert (
-    convolution_plans and mask_plans and scan_plans
-)  # importing these modules registers their rules
+PLANS = (convolution_plans, dot_plans, mask_plans, scan_plans)
+"""Modules that register their rules on import."""
 
 Copies = Mapping[SSAValue, Sequence[Partition]]
 """The chosen partitions of values."""

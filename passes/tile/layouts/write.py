@@ -20,9 +20,10 @@ from neuronir.passes.tile.layouts.carried import carriers
 from neuronir.passes.tile.layouts.choice import Choice, Copy, element_of
 from neuronir.passes.tile.layouts.conversions import Way, way
 from neuronir.passes.tile.layouts.costs import natural
+from neuronir.passes.tile.layouts.dot_plans import free_dims
 from neuronir.passes.tile.layouts.maps import Partition, cut, own, positions, sees
 from neuronir.passes.tile.layouts.place import Place, cut_order, from_layout, place, to_layout
-from neuronir.passes.tile.layouts.plans import Plan, dtype, free_dims
+from neuronir.passes.tile.layouts.plans import Plan, dtype
 from neuronir.passes.tile.layouts.views import in_pieces, see
 
 

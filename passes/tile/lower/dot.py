@@ -14,8 +14,8 @@ from neuronir.dialects.tile.rules import contracting, shape_of
 from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, dense, row_major, split_at
 from neuronir.passes.lowering.layouts.views import numbers_of
+from neuronir.passes.tile.layouts.dot_plans import vector_side
 from neuronir.passes.tile.layouts.maps import cut
-from neuronir.passes.tile.layouts.plans import vector_side
 from neuronir.passes.tile.lower.binary import BINARIES
 from neuronir.passes.tile.lower.memory import copy
 from neuronir.passes.tile.lower.state import Lower, register_lowering
