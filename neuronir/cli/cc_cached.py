@@ -172,7 +172,7 @@ def collector_of(args: Namespace, messages: Messages) -> Keeper:
             "NIR_MANY005",
             f"'{printable(args.model[0])}' cannot be collected: a compile with {why} does not use "
             "the cache",
-            help="leave it out while models are collected",
+            help="compile it without collecting, or leave the option out",
         )
     cache = find_cache(args.cache_dir)
     if cache is None:

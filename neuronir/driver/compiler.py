@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, f32
@@ -241,10 +242,17 @@ class _Compile:
 
         machine = self.target.machine
         tiling = self.pipeline("tiled", tiled=True)
-        if self.options.tiling == "always":
-            _, chosen = through_tiles(result.module, machine, compiled, tiling)
-        else:
-            chosen = choose_middle(result.module, machine, compiled, tiling)
+        always = o.tiling == "always"
+        try:
+            if always:
+                _, chosen = through_tiles(result.module, machine, compiled, tiling)
+            else:
+                chosen = choose_middle(result.module, machine, compiled, tiling)
+        except RunFailure:
+            if o.watch is not None:  # attempts are not watched: show the pass that fails
+                with suppress(RunFailure):
+                    self.phases(result, last, tiled=always)
+            raise
         if final:
             return chosen.result
         return self.phases(result, last, tiled=chosen.tiled, pipelines=chosen.pipelines)

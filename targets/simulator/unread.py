@@ -99,6 +99,8 @@ def _runs(ap: AccessPattern, loops: _Loops) -> _Runs | None:
 def _covered(before: npt.NDArray[np.int64], written: _Runs) -> float:
     """Return the fraction of some bytes that is read; `before[n]` are the bytes read below `n`."""
     starts, width = written
+    if not len(starts):
+        return 1.0  # a loop without iterations writes nothing
     last = len(before) - 1
     low, high = np.clip(starts, 0, last), np.clip(starts + width, 0, last)
     return float((before[high] - before[low]).sum()) / (len(starts) * width)

@@ -25,7 +25,7 @@ def test_a_new_op_renames_nothing() -> None:
     names = Names()
     before = texts(module, names)
     between = value()
-    second.parent_block().insert_op_before(between, second)  # type: ignore[union-attr]
+    module.body.block.insert_op_before(between, second)
     after = texts(module, names)
     assert [line for line in after if line in before] == before
     assert '%2 = "test.op"() : () -> i32' in after

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from neuronir._xdsl import print_module
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompileOptions, compile_file
 from neuronir.driver.phases import PHASES
 from neuronir.explore.record import Recording, explore
 from neuronir.explore.snapshot import LONGEST, SourceOp
+from neuronir.passes.tile.fuse import TileFuse
 from neuronir.targets.encoding.disassembler import disassemble
 from tests.explore.models import MLP
 
@@ -134,3 +136,17 @@ def test_watching_changes_nothing(model: str) -> None:
 def test_long_lines_are_cut(recording: Recording) -> None:
     texts = (line.text for step in recording.steps for line in step.after.lines)
     assert all(len(text) <= LONGEST + 4 for text in texts)
+
+
+def test_a_pass_that_fails_in_an_attempt_is_the_last_step(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attempts of the lowering paths are not recorded, but the failure of the only one is."""
+
+    def fail(*_: object) -> None:
+        raise NeuronError("NIR_LOW001", "a test")
+
+    monkeypatch.setattr(TileFuse, "apply", fail)
+    found = explore(model, "trn1", CompileOptions(tiling="always", reproducers=False))
+    assert found.failure is not None
+    assert [step.name for step in found.steps if step.failed] == ["tile-fuse"]

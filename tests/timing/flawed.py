@@ -92,11 +92,12 @@ def storing(kind: str) -> Program:
 def masked(elements: int, count: int) -> Program:
     """A mask of bytes in `count` transfers of rows of some elements; a product needs it."""
     u8 = DType.U8
-    loads: list[Item] = [
+    mask = [
         of("mask", dma(sbuf(i * elements, elements, dtype=u8), hbm(i << 20, elements, 128, u8)))
         for i in range(count)
     ]
-    raising(loads[-1], 0, 16)  # type: ignore[arg-type]
+    raising(mask[-1], 0, 16)
+    loads: list[Item] = [*mask]
     return built({Engine.DMA0: loads, Engine.PE: [after(matmul(), (0, 16)), *products(20)]})
 
 

@@ -233,16 +233,18 @@ def test_cause_and_op_are_named(name: str) -> None:
     assert gain > 0.4 * cause["us"]
 
 
+ENGINES = ("tensor", "vector", "scalar", "gpsimd")
+"""Resources all of whose time has exactly one row. Transfers overlap in part, as do ports."""
+
+
 @pytest.mark.parametrize("name", FLAWS)
 def test_losses_and_work_make_up_the_run(name: str) -> None:
-    """All time of the busiest resource has a row; those of ports and DMA overlap in part."""
+    """All time of the busiest resource has a row."""
     result = simulate_timing(FLAWS[name].flawed())
     report = build_report(result)
-    resource = report["busiest_resource"]
-    if resource not in ("tensor", "vector", "scalar", "gpsimd"):
-        return
-    rows = [*report["losses"], *report["work"]]
-    total = sum(row["us"] for row in rows)
-    assert total <= report["total_time_us"] * 1.001
-    if len(report["losses"]) < 5:
-        assert total == pytest.approx(report["total_time_us"], rel=0.01)
+    total = sum(row["us"] for row in (*report["losses"], *report["work"]))
+    share = total / report["total_time_us"]
+    if report["busiest_resource"] in ENGINES:
+        assert share == pytest.approx(1.0, rel=0.01)
+    else:
+        assert share > 0.8
