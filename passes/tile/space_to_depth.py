@@ -12,7 +12,7 @@ from neuronir.dialects.hlo.data_movement import PadOp
 from neuronir.dialects.hlo.linear import ConvolutionOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.build import Emitter
-from neuronir.passes.hlo.support.values import element, ints
+from neuronir.passes.hlo.support.values import element, ints, is_splat_of
 from neuronir.passes.lowering.convolution.numbers import Numbers, numbers_of_op
 
 ROWS = 128
@@ -129,7 +129,8 @@ def _blocked_image(
     d, rank = n.spatial[i], len(shape_of(image))
     low, high = [0] * rank, [0] * rank
     pad = image.owner
-    if isinstance(pad, PadOp) and not any(ints(pad, "interior_padding")):  # with zeros
+    plain = isinstance(pad, PadOp) and not any(ints(pad, "interior_padding"))
+    if isinstance(pad, PadOp) and plain and is_splat_of(pad.operands[1], 0):
         image, low, high = pad.operands[0], *(list(ints(pad, f"edge_padding_{e}")) for e in EDGES)
     before, after = [0] * rank, [0] * rank
     before[d], after[d] = low[d], blocks * unit - shape_of(image)[d] - low[d]

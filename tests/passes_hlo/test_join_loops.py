@@ -83,3 +83,49 @@ def test_every_phase_agrees_with_the_interpreter() -> None:
     for one in (text, dots):
         args = [0.3 * a for a in arguments(one)]
         assert not failures(one, args, "none", None, ("hlo", "tiled", "virtual", "binary"))
+
+
+def test_an_array_that_is_read_after_the_loop_keeps_its_order() -> None:
+    """The second loop reads a reversed array, which is also a result."""
+    text = TEXT.replace(
+        "ROOT all = (f32[64,4,16], f32[4,8]) tuple(both, last)",
+        "kept = f32[64,4,8] get-tuple-element(k), index=3\n"
+        "  ROOT all = (f32[64,4,16], f32[4,8], f32[64,4,8]) tuple(both, last, kept)",
+    )
+    assert "index=3" in text
+    assert joined(text)[1] == 1
+
+
+def test_joins_that_move_loops() -> None:
+    """The second loop depends on the first, which becomes part of the fourth."""
+    head = TEXT[: TEXT.index("ENTRY")]
+    short = head.replace("HloModule m", "").replace("64", "32")
+    short = short.replace("body {", "body2 {").replace("cond {", "cond2 {")
+    long_ = "(s32[], f32[4,8], f32[64,4,8], f32[64,4,8], f32[8,8])"
+    half = long_.replace("64", "32")
+    text = f"""{head}{short}ENTRY e {{
+  x = f32[64,4,8] parameter(0)
+  u = f32[8,8] parameter(1)
+  v = f32[8,8] parameter(2)
+  z = f32[32,4,8] parameter(3)
+  i = s32[] constant(0)
+  zero = f32[] constant(0)
+  h = f32[4,8] broadcast(zero), dimensions={{}}
+  hs = f32[64,4,8] broadcast(zero), dimensions={{}}
+  hz = f32[32,4,8] broadcast(zero), dimensions={{}}
+  ta = {long_} tuple(i, h, hs, x, u)
+  a = {long_} while(ta), condition=cond, body=body
+  la = f32[4,8] get-tuple-element(a), index=1
+  tb = {half} tuple(i, la, hz, z, u)
+  b = {half} while(tb), condition=cond2, body=body2
+  tc = {half} tuple(i, h, hz, z, v)
+  c = {half} while(tc), condition=cond2, body=body2
+  td = {long_} tuple(i, h, hs, x, v)
+  d = {long_} while(td), condition=cond, body=body
+  lb = f32[4,8] get-tuple-element(b), index=1
+  lc = f32[4,8] get-tuple-element(c), index=1
+  ld = f32[4,8] get-tuple-element(d), index=1
+  ROOT all = (f32[4,8], f32[4,8], f32[4,8]) tuple(lb, lc, ld)
+}}
+"""
+    assert joined(text)[0] == 2

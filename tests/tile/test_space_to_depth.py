@@ -106,3 +106,20 @@ def test_taps_are_joined_only_where_that_saves_more() -> None:
 
     assert joins(window(3), 1)  # 1 stream with blocks of rows, else 3
     assert not joins(window(32), 1)  # 3 streams either way
+
+
+def test_padding_with_other_numbers_stays() -> None:
+    """A pad of ones in front of a convolution is no padding of the convolution."""
+    text = """HloModule m
+ENTRY e {
+  x = f32[1,64,14,14] parameter(0)
+  w = f32[64,64,3,3] parameter(1)
+  c = f32[] constant(1)
+  p = f32[1,64,16,16] pad(x, c), padding=0_0x0_0x1_1x1_1
+  ROOT r = f32[1,64,14,14] convolution(p, w), window={size=3x3}, dim_labels=bf01_oi01->bf01
+}
+"""
+    rng = np.random.default_rng(0)
+    args = [rng.normal(size=s).astype(np.float32) for s in ((1, 64, 14, 14), (64, 64, 3, 3))]
+    want = {"out0": run_xla(text, args)[0]}
+    assert not failures(text, args, "none", want, ("tiled", "virtual", "binary"))

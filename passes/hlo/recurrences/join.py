@@ -1,5 +1,6 @@
 """Join loops that do not depend on each other: their iterations run side by side."""
 
+from itertools import combinations
 from math import prod
 
 from xdsl.dialects.builtin import TensorType, i32
@@ -24,16 +25,15 @@ def join_loops(block: Block) -> int:
     Returns the number of loops that became part of an earlier one.
     """
     joined = 0
-    loops = [op for op in block.ops if op.name == "hlo.while"]
-    while loops:
-        first = loops.pop(0)
-        for second in list(loops):
-            found = _join(first, second)
-            if found is not None:
-                loops.remove(second)
-                first = found
-                joined += 1
+    while _joined(block):
+        joined += 1
     return joined
+
+
+def _joined(block: Block) -> bool:
+    """Join the first pair of loops that can be joined; its users may move behind other loops."""
+    loops = [op for op in block.ops if op.name == "hlo.while"]
+    return any(_join(*pair) is not None for pair in combinations(loops, 2))
 
 
 def _join(first: Operation, second: Operation) -> Operation | None:

@@ -12,7 +12,8 @@ from neuronir.passes.hlo.while_carry import GTE
 def mirror_reads(op: Operation) -> int:
     """Let a loop read the operand of a reverse, from its end; return the number of arrays.
 
-    The loop must read single positions of the reversed dimension, and nothing else of the array.
+    The loop must read single positions of the reversed dimension, and nothing else of the array,
+    which must not be read after the loop.
     """
     loop, start = counted_loop(op), op.operands[0].owner
     count = 0
@@ -22,6 +23,10 @@ def mirror_reads(op: Operation) -> int:
         array = loop.parts.init[i]
         dim, reads = _reversed(array), _readers(loop, i)
         if dim is None or not reads or not all(_moves(loop, r, dim) for r in reads):
+            continue
+        if any(use.name != GTE for use in _users(op)) or any(
+            g.results[0].uses for g in _gets(op, i)
+        ):
             continue
         for read in reads:
             read.operands[1 + dim] = _opposite(read, read.operands[1 + dim], shape(array)[dim])
@@ -96,7 +101,16 @@ def _opposite(op: Operation, place: SSAValue, length: int) -> SSAValue:
     return build.binary("subtract", build.scalar(length - 1, element(place)), place)
 
 
+def _gets(op: Operation, index: int) -> list[Operation]:
+    """Return the ops that take an element of the result of a loop."""
+    return [u for u in _users(op) if u.name == GTE and integer(u, "index") == index]
+
+
+def _users(op: Operation) -> list[Operation]:
+    return [use.operation for use in op.results[0].uses]
+
+
 def _result(op: Operation, index: int) -> SSAValue | None:
     """Return an element of the result of a loop, if it is read once."""
-    gets = [u.operation for u in op.results[0].uses if integer(u.operation, "index") == index]
+    gets = _gets(op, index)
     return gets[0].results[0] if len(gets) == 1 else None

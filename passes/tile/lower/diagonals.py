@@ -37,10 +37,10 @@ def select_diagonal(
         return False
     pieces = list(steps(state, out, [on_true]))
     found = [_diagonal(_piece(mask, out, step)) for step in pieces]
-    for step, line in zip(pieces, found, strict=True):
-        if line is None:
-            return False
-        first, moves = line
+    lines = [line for line in found if line is not None]
+    if len(lines) < len(found):
+        return False
+    for step, (first, moves) in zip(pieces, lines, strict=True):
         params: dict[str, int | float | AluOp] = {
             "op": AluOp.IS_EQ,
             "fill": on_false.value,
