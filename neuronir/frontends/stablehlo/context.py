@@ -178,7 +178,9 @@ def _integers(value: Any) -> list[int]:
 def _rows(value: Any) -> list[list[int]]:
     if isinstance(value, Dense):
         array = _whole(value)
-        return [[int(n) for n in row] for row in array.reshape(array.shape[0], -1)]
+        if array.ndim != 2:
+            raise ValueError
+        return [[int(n) for n in row] for row in array]
     return [_integers(row) for row in _sequence(value)]
 
 

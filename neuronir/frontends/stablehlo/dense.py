@@ -30,8 +30,8 @@ def from_bytes(data: bytes, type: TensorType[Attribute]) -> Array:
     count = prod(shape)
     values: Array
     if is_pred(type.element_type):
-        # One byte an element; older MLIR stores eight elements a byte.
-        if len(data) == count or len(data) == 1:
+        # One byte an element, or one for all; older MLIR stores eight elements a byte.
+        if len(data) == count or data in (b"\x00", b"\x01", b"\xff"):
             values = np.frombuffer(data, np.uint8) != 0
         elif len(data) == -(-count // 8):
             packed = np.frombuffer(data, np.uint8)

@@ -132,6 +132,10 @@ class Importer(RegionBuilder):
         name = self._origins.of(argument.location).name
         if not name or name in names:
             name = argument.name
+        given, number = name, 0
+        while name in names:
+            number += 1
+            name = f"{given}.{number}"
         names.add(name)
         described: dict[str, Attribute] = {"hlo.name": StringAttr(name)}
         sharding = argument.attributes.get("mhlo.sharding")
@@ -229,6 +233,8 @@ class Importer(RegionBuilder):
             if error.location is not None:
                 raise
             self.reader.refail(error, op.position, f"{op.name}: ")
+        if not op.results:
+            return  # results that are not named have no readers
         if op.name.endswith(".constant"):
             scope.constants[op.results[0]] = op
         for result, value in zip(op.results, results, strict=True):

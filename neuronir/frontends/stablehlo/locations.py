@@ -96,18 +96,18 @@ class Origins:
 
     def of(self, location: Location) -> Origin:
         """Return the origin of a location."""
-        if isinstance(location, str):
-            found = self._known.get(location)
-            if found is None:
-                found = self._known[location] = self._resolve(location, 0)
-            return found
         return self._resolve(location, 0)
 
     def _resolve(self, location: Location, depth: int) -> Origin:
         if location is None or depth > MOST_LEVELS:
             return Origin()
         if isinstance(location, str):
-            return self._resolve(self._aliases.get(location), depth + 1)
+            found = self._known.get(location)
+            if found is None:
+                self._known[location] = Origin()  # what an alias of itself refers to
+                found = self._resolve(self._aliases.get(location), depth + 1)
+                self._known[location] = found
+            return found
         kind = location[0]
         if kind == FILE:
             return Origin("", location[1], location[2])

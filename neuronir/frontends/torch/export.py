@@ -59,8 +59,9 @@ def export(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = N
                     raise
                 try:
                     program = _traced(model, args)
-                except Exception:
-                    raise error from None
+                # what torch.export says of the model helps more; the other failure is its cause
+                except Exception as other:
+                    raise error from other
             program = without_checks(program)
             return program if _plain(program) else decomposed(program)
         except NeuronError:

@@ -3,6 +3,7 @@
 XLA runs the same StableHLO text.
 """
 
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -295,3 +296,44 @@ def test_the_generic_module_of_jax_is_the_same() -> None:
     operation = lowered.compiler_ir("stablehlo").operation
     other = import_stablehlo(operation.get_asm(print_generic_op_form=True))
     assert Likeness(other).main() == Likeness(import_stablehlo(lowered.as_text())).main()
+
+
+def test_ops_without_names() -> None:
+    """Results that nothing reads need no names."""
+    text = """func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+      stablehlo.constant dense<1.0> : tensor<f32>
+      stablehlo.add %arg0, %arg0 : tensor<2xf32>
+      return %arg0 : tensor<2xf32>
+    }"""
+    names = [op.name for op in import_stablehlo(text).walk()]
+    assert "hlo.constant" in names and "hlo.add" in names
+
+
+def test_locations_that_share_parts_take_no_time() -> None:
+    """Each alias is resolved once; one that contains itself says nothing of itself."""
+    aliases = "".join(f"#loc{i} = loc(fused[#loc{i + 1}, #loc{i + 1}])\n" for i in range(1, 60))
+    text = f"""{aliases}#loc60 = loc(fused[#loc60, "x"])
+    func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {{
+      %0 = stablehlo.add %arg0, %arg0 : tensor<2xf32> loc(#loc1)
+      return %0 : tensor<2xf32>
+    }}"""
+    assert "%x = hlo.add" in str(import_stablehlo(text))
+
+
+def test_parameters_of_one_name_are_told_apart() -> None:
+    names = ", ".join(f'%arg{i}: tensor<f32> loc("arg1")' for i in range(3))
+    text = f"""func.func public @main({names}) -> tensor<f32> {{
+      return %arg0 : tensor<f32>
+    }}"""
+    found = re.findall(r'hlo.name = "(arg[^"]*)"', str(import_stablehlo(text)))
+    assert len(set(found)) == 3
+
+
+def test_packed_predicates() -> None:
+    """Older MLIR stores eight predicates in a byte."""
+    text = """func.func public @main() -> tensor<8xi1> {
+      %0 = stablehlo.constant dense<"0x05"> : tensor<8xi1>
+      return %0 : tensor<8xi1>
+    }"""
+    (found,) = interpret(import_stablehlo(text), [])
+    assert np.asarray(found).tolist() == [True, False, True] + [False] * 5
