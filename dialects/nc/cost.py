@@ -103,8 +103,7 @@ def _pe(i: Instruction, m: Machine) -> Cost:
         stationary = i.src[0]
         assert stationary is not None
         columns, rows = stationary.elements, moving.elements
-        single = DType.F32 in (stationary.dtype, moving.dtype)
-        passes = m.fp32_passes if single else 1
+        passes = matmul_passes(i, m)
         flops, transposed = 2 * k * columns * rows, 0
     work = max(min(m.matmul_min_cycles, columns), rows)
     overhead = m.matmul_overhead_cycles
@@ -120,6 +119,12 @@ def _pe(i: Instruction, m: Machine) -> Cost:
         work_ns=passes * work / m.pe_ghz,
         bytes=_bytes(i),
     )
+
+
+def matmul_passes(i: Instruction, m: Machine) -> int:
+    """Return how often PE streams the moving operand of a matmul: more than once for fp32."""
+    single = any(ap is not None and ap.dtype == DType.F32 for ap in i.src)
+    return m.fp32_passes if single else 1
 
 
 def _act(i: Instruction, m: Machine) -> Cost:

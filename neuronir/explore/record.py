@@ -1,7 +1,7 @@
 """Compile a model and record its IR before and after each pass."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from inspect import getdoc
 
@@ -147,8 +147,6 @@ def explore(
     path: str,
     target: str,
     options: CompileOptions | None = None,
-    *,
-    on_phase: Callable[[str], None] | None = None,
 ) -> Recording:
     """Compile the model in a file and return what each pass did to the IR.
 
@@ -156,13 +154,7 @@ def explore(
     recording ends with it and has the failure; raises NeuronError if the model cannot be read.
     """
     recorder = _Recorder()
-
-    def watch(phase: str) -> _Recorder:
-        if on_phase is not None:
-            on_phase(phase)
-        return recorder.of_phase(phase)
-
-    options = replace(options or CompileOptions(), watch=watch)
+    options = replace(options or CompileOptions(), watch=recorder.of_phase)
     failure: RunFailure | None = None
     try:
         result = compile_file(path, target, options)

@@ -45,12 +45,14 @@ class SourceOp:
 @dataclass(frozen=True)
 class Line:
     """A line of IR. `sources` are the names of the source ops of the op that begins on it,
-    `group` those of the ops that were lowered together with it.
+    `group` those of the ops that were lowered together with it. `rest` is what was cut off, so
+    that lines compare as a whole.
     """
 
     text: str
     sources: tuple[str, ...] = ()
     group: tuple[str, ...] = ()
+    rest: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)
@@ -125,14 +127,15 @@ def of_program(program: Program) -> Snapshot:
 
 
 def _line(text: str, op: Operation | None) -> Line:
-    if len(text) > LONGEST:
+    rest = text[LONGEST:]
+    if rest:
         text = f"{text[:LONGEST]} ..."
     if op is None:
-        return Line(text)
+        return Line(text, rest=rest)
     sources = tuple(dict.fromkeys(source_names(op)))
     group = op.attributes.get(GROUP)
     others = group.data.split(" + ") if isinstance(group, StringAttr) else ()
-    return Line(text, sources, tuple(name for name in others if name not in sources))
+    return Line(text, sources, tuple(name for name in others if name not in sources), rest)
 
 
 def source_names(op: Operation) -> Iterator[str]:

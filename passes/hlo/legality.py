@@ -12,6 +12,7 @@ from neuronir.dialects.nc.machine import Machine, get_machine, installed_target
 from neuronir.dialects.support.dtypes import byte_size, hlo_name, is_float, is_integer
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.counted_loop import counted_loop
+from neuronir.passes.hlo.support.activations import ACTIVATIONS
 from neuronir.passes.hlo.support.build import reducer_opcode
 from neuronir.passes.hlo.support.values import element, integer, ints, producer, string
 
@@ -214,8 +215,7 @@ _ROWS = frozenset({"sort", "topk"})
 """Rows are sorted by engines that compute integers and addresses."""
 _WHOLE_NUMBERS = frozenset({"remainder"})
 _PRODUCTS = frozenset({"dot", "convolution"})
-FUNCTIONS = frozenset("abs erf exponential log logistic rsqrt sign sine sqrt tanh".split())
-"""Opcodes that ACT computes by a table."""
+_FUNCTIONS = frozenset(name.removeprefix("hlo.") for name in ACTIVATIONS)
 
 
 def legality_of(machine: Machine) -> Legality:
@@ -226,7 +226,7 @@ def legality_of(machine: Machine) -> Legality:
     if "PE" not in machine.engines:
         opcodes -= _PRODUCTS
     if "ACT" not in machine.engines:  # which also takes products out of PSUM
-        opcodes -= FUNCTIONS | _PRODUCTS
+        opcodes -= _FUNCTIONS | _PRODUCTS
     if not machine.has_pool:
         opcodes -= _WHOLE_NUMBERS
     elif machine.gather_in_dma:

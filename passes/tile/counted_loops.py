@@ -19,6 +19,7 @@ from neuronir.dialects.support.dtypes import byte_size
 from neuronir.dialects.tile.ops import EmptyOp, IndexOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.counted_loop import CountedLoop, Linear, Part, counted_loop
+from neuronir.passes.hlo.recurrences.whiles import replace_loop
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, integer
 from neuronir.passes.hlo.support.walk import erase_dead
@@ -94,7 +95,10 @@ class _Writer:
         new = scf.ForOp(low, high, step, begin, Region(self.body))
         new.location = self.op.location
         self._before(new)
-        self._replace(dict(zip(self.carried, new.results, strict=True)))
+        results = dict(zip(self.carried, new.results, strict=True))
+        replace_loop(
+            loop, Emitter(self.op), lambda i: parts.init[i] if i in loop.kept else results[i]
+        )
         return self.body
 
     # around the loop
@@ -115,26 +119,6 @@ class _Writer:
             return self._before(EmptyOp.make(memory, init.type)).results[0]
         copy = CopyOp.create(operands=[init], result_types=[init.type])
         return self._before(copy).results[0]
-
-    def _replace(self, results: dict[int, SSAValue]) -> None:
-        """Replace the results of the old loop."""
-        loop = self.loop
-        for use in list(self.op.results[0].uses):
-            get = use.operation
-            i = integer(get, "index")
-            if i == loop.counter:
-                number = loop.number.first + loop.number.factor * loop.count
-                value: SSAValue = Emitter(get).scalar(number, element(get.results[0]))
-            else:
-                value = loop.parts.init[i] if i in loop.kept else results[i]
-            get.results[0].replace_all_uses_with(value)
-            get.detach()
-            get.erase()
-        start = self.op.operands[0].owner
-        self.op.detach()
-        self.op.erase()
-        if isinstance(start, Operation):
-            erase_dead(start)
 
     # in the body
 

@@ -5,8 +5,8 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.support.cloning import clone_region
 from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.decompositions.windows import cumulative
 from neuronir.passes.hlo.support.build import Emitter
-from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.hlo.support.walk import erase_dead
 
 PIECES = 128
@@ -28,13 +28,15 @@ def expand_running(op: Operation, opcode: str) -> bool:
                                              %t = running max of %y[:, 15] [128, n]
                                              %r = max(%y, %t of the preceding piece)
 
-    Returns False for other windows, and for dimensions without suitable divisors.
+    Returns False for other windows (hlo-decompose gives backward ones another form) and for
+    dimensions without suitable divisors.
     """
-    d = _running(op)
-    if d is None:
-        return False
-    x, start = op.operands
+    found = cumulative(op)
+    x, start = op.operands[0], op.operands[1]
     shape = shape_of(x)
+    if found is None or found[1] or found[0] == len(shape) - 1:
+        return False
+    d = found[0]
     n = shape[d]
     pieces = max((k for k in range(1, PIECES + 1) if n % k == 0), default=1)
     length = n // pieces
@@ -57,24 +59,6 @@ def expand_running(op: Operation, opcode: str) -> bool:
     op.results[0].replace_all_uses_with(build.reshape(joined, shape))
     erase_dead(op)
     return True
-
-
-def _running(op: Operation) -> int | None:
-    """Return the dimension of a running reduction; None if it is the last one.
-
-    Backward reductions have other forms (hlo-decompose).
-    """
-    shape = shape_of(op.operands[0])
-    windows, padding = ints(op, "window_dimensions"), ints(op, "padding")
-    wide = [d for d, n in enumerate(windows) if n > 1]
-    if len(wide) != 1 or wide[0] == len(shape) - 1 or set(ints(op, "window_strides")) != {1}:
-        return None
-    d = wide[0]
-    n = shape[d]
-    around = [(padding[2 * k], padding[2 * k + 1]) for k in range(len(shape)) if k != d]
-    if windows[d] != n or any(p != (0, 0) for p in around):
-        return None
-    return d if padding[2 * d : 2 * d + 2] == (n - 1, 0) else None
 
 
 def _again(build: Emitter, op: Operation, x: SSAValue, d: int) -> SSAValue:

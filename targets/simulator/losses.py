@@ -8,8 +8,7 @@ opcodes.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from neuronir.dialects.nc.cost import stride_factor
-from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.cost import matmul_passes, stride_factor
 from neuronir.dialects.nc.machine import Machine
 from neuronir.targets.simulator.attribution import ENGINES, Usage, read_times
 from neuronir.targets.simulator.idle import TRANSFERS, Cause, Wait
@@ -59,7 +58,7 @@ def _idle(result: TimingResult, resource: str, streams: Sequence[int]) -> Iterat
     sources, ops = result.program.sources, result.code.ops
     for wait, ns in result.idle.sums().items():
         if wait.stream in streams:
-            yield words_of(wait, resource, sources, ops), _to_blame(wait, resource, ops), ns
+            yield words_of(wait, resource, result), _to_blame(wait, resource, ops), ns
     for index in streams:
         stream = result.streams[index % TRANSFERS]
         end = stream.idle if index >= TRANSFERS else result.total_ns - stream.finish
@@ -67,9 +66,13 @@ def _idle(result: TimingResult, resource: str, streams: Sequence[int]) -> Iterat
             last = ops[result.last]
             cause = _cause_of_end(result, last) if index >= TRANSFERS else None
             if cause is not None:
-                yield words_of(cause, resource, sources, ops), _to_blame(cause, resource, ops), end
+                yield words_of(cause, resource, result), _to_blame(cause, resource, ops), end
             else:
-                yield last_words(last, resource, sources), last.instruction.source, end
+                yield (
+                    last_words(last, resource, sources),
+                    last.instruction.source,
+                    end,
+                )
 
 
 def _cause_of_end(result: TimingResult, last: Op) -> Wait | None:
@@ -205,10 +208,7 @@ def _tensor(op: Op, machine: Machine) -> dict[Words, float]:
             "product, or store weights transposed",
         )
         return {words: c.issue_ns}
-    moving = i.src[-1]
-    assert moving is not None
-    single = any(ap is not None and ap.dtype == DType.F32 for ap in i.src)
-    passes = machine.fp32_passes if single else 1
+    passes = matmul_passes(i, machine)
     issue, work, peak = c.issue_ns / passes, c.work_ns / passes, c.peak_ns / passes
     return {
         (

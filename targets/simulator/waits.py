@@ -7,6 +7,7 @@ from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.instruction import Source
 from neuronir.targets.simulator.attribution import ENGINES
 from neuronir.targets.simulator.idle import Cause, Wait
+from neuronir.targets.simulator.timing import TimingResult
 from neuronir.targets.simulator.timing_code import TRANSFER, Op
 
 SHORT = 64
@@ -21,8 +22,9 @@ Words = tuple[str, str]
 """A description of a wait or loss, and advice."""
 
 
-def words_of(wait: Wait, resource: str, sources: Sequence[Source], ops: Sequence[Op]) -> Words:
+def words_of(wait: Wait, resource: str, result: TimingResult) -> Words:
     """Describe an idle time of a resource."""
+    sources, machine = result.program.sources, result.machine
     mine = kind_of(sources, wait.source)
     match wait.cause:
         case Cause.TABLE:
@@ -45,17 +47,19 @@ def words_of(wait: Wait, resource: str, sources: Sequence[Source], ops: Sequence
             return (
                 f"transfers of {mine} leave DMA engines idle while they move",
                 "use longer rows, or load several arrays at once: one queue keeps all engines busy "
-                "only with 16 or more rows of 2.7 KiB",
+                f"only with {machine.dma_engines} or more rows of "
+                f"{machine.dma_queue_descriptor_ns * machine.dma_engine_gbps:.0f} bytes",
             )
         case Cause.SMALL:
             return (
                 f"{resource} waits to start small transfers of {mine}, which start one by one",
-                "use larger transfers: this limit applies only to transfers of up to 512 bytes",
+                "use larger transfers: this limit applies only to transfers of up to "
+                f"{machine.dma_small_bytes} bytes",
             )
         case Cause.BARRIER:
             return (f"{resource} waits at barriers in {mine}", "remove the barriers")
         case Cause.SEMAPHORE | Cause.FIRST:
-            return _for_another(wait, resource, sources, ops)
+            return _for_another(wait, resource, result)
         case _:
             return (
                 f"{resource} has nothing to move until the next transfer, of {mine}, starts",
@@ -63,8 +67,9 @@ def words_of(wait: Wait, resource: str, sources: Sequence[Source], ops: Sequence
             )
 
 
-def _for_another(wait: Wait, resource: str, sources: Sequence[Source], ops: Sequence[Op]) -> Words:
+def _for_another(wait: Wait, resource: str, result: TimingResult) -> Words:
     """Describe a wait for another engine or for a transfer."""
+    sources, ops = result.program.sources, result.code.ops
     mine = kind_of(sources, wait.source)
     maker = ops[wait.maker] if 0 <= wait.maker < len(ops) else None
     if maker is None:
@@ -96,7 +101,7 @@ def _for_another(wait: Wait, resource: str, sources: Sequence[Source], ops: Sequ
         )
     engine = ENGINES[maker.instruction.stream]
     if engine == resource:
-        return words_of(wait._replace(cause=Cause.RESULT), resource, sources, ops)
+        return words_of(wait._replace(cause=Cause.RESULT), resource, result)
     if resource == "dma":
         return (
             f"transfers of {mine} wait until {engine} is done with {theirs}",

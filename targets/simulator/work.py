@@ -5,8 +5,7 @@ A run that is close to its roofline has hardly any losses: nearly all of its tim
 
 from collections.abc import Iterator
 
-from neuronir.dialects.nc.cost import stride_factor
-from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.cost import matmul_passes, stride_factor
 from neuronir.targets.simulator.attribution import ENGINES, Usage, resource_times
 from neuronir.targets.simulator.losses import SPILL, partitions_of, repeated
 from neuronir.targets.simulator.parts import Entry, Part, summed
@@ -112,8 +111,7 @@ def _peak(result: TimingResult, op: Op) -> float:
     """Return the time of a product in one pass at the peak rate; transposes are losses."""
     if op.instruction.opcode == "transpose":
         return 0.0
-    single = any(ap is not None and ap.dtype == DType.F32 for ap in op.instruction.src)
-    return op.cost.peak_ns / (result.machine.fp32_passes if single else 1)
+    return op.cost.peak_ns / matmul_passes(op.instruction, result.machine)
 
 
 def _held(result: TimingResult, usage: Usage, resource: str) -> Iterator[Entry]:

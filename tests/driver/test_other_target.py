@@ -12,8 +12,6 @@ from neuronir.cli import neuron_sim
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompileOptions, compile_file, compile_text
 from neuronir.driver.pass_runner import RunFailure
-from neuronir.passes.hlo.legality import FUNCTIONS
-from neuronir.passes.lowering.rules.elementwise import ACTIVATIONS
 from neuronir.passes.pipelines import PIPELINES
 from neuronir.targets import registry
 from neuronir.targets.encoding.encoding import Encoding
@@ -127,10 +125,6 @@ def test_machine_without_an_engine(
     (output,) = run(program, used, registry.get_target("less1").machine).outputs
     (expected,) = run_xla(text, arrays)
     np.testing.assert_allclose(output, expected, atol=1e-5)
-
-
-def test_functions_are_those_that_act_computes() -> None:
-    assert {f"hlo.{name}" for name in FUNCTIONS} == set(ACTIVATIONS)
 
 
 def test_what_is_remembered_depends_on_numbers_and_not_on_names(

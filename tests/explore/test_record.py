@@ -13,7 +13,7 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompileOptions, compile_file
 from neuronir.driver.phases import PHASES
 from neuronir.explore.record import Recording, explore
-from neuronir.explore.snapshot import LONGEST, SourceOp
+from neuronir.explore.snapshot import LONGEST, SourceOp, _line
 from neuronir.passes.tile.fuse import TileFuse
 from neuronir.targets.encoding.disassembler import disassemble
 from tests.explore.models import MLP
@@ -123,14 +123,18 @@ def test_a_failed_pass_ends_the_recording(tmp_path: Path) -> None:
 
 
 def test_watching_changes_nothing(model: str) -> None:
-    seen: list[str] = []
     options = CompileOptions()
     plain = compile_file(model, "trn1", options).program
-    recorded = explore(model, "trn1", options, on_phase=seen.append)
+    recorded = explore(model, "trn1", options)
     again = compile_file(model, "trn1", replace(options)).program
     assert plain == again
-    phases = dict.fromkeys(s.phase for s in recorded.steps)
-    assert seen == [phase for phase in phases if phase not in ("parsed", "binary")]
+    phases = list(dict.fromkeys(step.phase for step in recorded.steps))
+    assert phases[0] == "parsed" and phases[-1] == "binary"
+
+
+def test_lines_that_differ_behind_the_cut_are_different() -> None:
+    first, second = (_line("x" * LONGEST + end, None) for end in "ab")
+    assert first.text == second.text and first != second
 
 
 def test_long_lines_are_cut(recording: Recording) -> None:

@@ -1,6 +1,6 @@
 """Build while loops with a known trip count."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -65,15 +65,20 @@ def replace_while(
 
     `names` maps carried elements of the old loop, except its counter, to those of the new one.
     """
+    replace_loop(loop, build, lambda i: build.tuple_element(new.results[0], names[i]))
+
+
+def replace_loop(loop: CountedLoop, build: Builder, result: Callable[[int], SSAValue]) -> None:
+    """Erase a loop; `result` gives the replacement of a carried element, except the counter."""
     parts = loop.parts
     for use in list(parts.op.results[0].uses):
         get = use.operation
         i = integer(get, "index")
         if i == loop.counter:
             number = loop.number.first + loop.number.factor * loop.count
-            value = build.scalar(number, element(get.results[0]))
+            value: SSAValue = build.scalar(number, element(get.results[0]))
         else:
-            value = build.tuple_element(new.results[0], names[i])
+            value = result(i)
         get.results[0].replace_all_uses_with(value)
         get.detach()
         get.erase()

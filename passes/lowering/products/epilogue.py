@@ -12,10 +12,10 @@ from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.enums import Activation, AluOp, DType
 from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.hlo.support.activations import ACTIVATIONS
 from neuronir.passes.lowering.layouts.layout import atom, row_major
 from neuronir.passes.lowering.layouts.values import Value, rename_dims, reshape
 from neuronir.passes.lowering.rows.normalization import batch_norm_affine, vector_value
-from neuronir.passes.lowering.rules.elementwise import ACTIVATIONS
 from neuronir.passes.lowering.state import Lowering
 
 COMPOSITES = {

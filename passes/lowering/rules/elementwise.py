@@ -8,23 +8,12 @@ from neuronir.dialects.hlo.elementwise import CompareOp
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
+from neuronir.passes.hlo.support.activations import ACTIVATIONS
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.layouts.values import Value, scalar_value
 from neuronir.passes.lowering.rules.pointwise import Pointwise, as_scalars, choose_partition
 from neuronir.passes.lowering.state import Lowering
 
-ACTIVATIONS = {
-    "hlo.exponential": Activation.EXP,
-    "hlo.log": Activation.LOG,
-    "hlo.sqrt": Activation.SQRT,
-    "hlo.rsqrt": Activation.RSQRT,
-    "hlo.tanh": Activation.TANH,
-    "hlo.logistic": Activation.SIGMOID,
-    "hlo.erf": Activation.ERF,
-    "hlo.sine": Activation.SIN,
-    "hlo.sign": Activation.SIGN,
-    "hlo.abs": Activation.ABS,
-}
 BINARY = {
     "hlo.add": AluOp.ADD,
     "hlo.subtract": AluOp.SUBTRACT,

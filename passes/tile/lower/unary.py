@@ -8,10 +8,10 @@ from xdsl.ir import Operation
 from neuronir.dialects.nc.enums import Activation, AluOp, DType
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.support.activations import ACTIVATIONS
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.products.epilogue import activation_of
 from neuronir.passes.lowering.rules.elementwise import (
-    ACTIVATIONS,
     engine_for,
 )
 from neuronir.passes.tile.lower.state import Lower, register_lowering

@@ -10,10 +10,10 @@ from neuronir.dialects.nc.enums import Activation, AluOp, DType
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.lazy import as_array
 from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.support.activations import ACTIVATIONS
 from neuronir.passes.hlo.support.evaluate import lazy_value
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.rules.elementwise import (
-    ACTIVATIONS,
     engine_for,
 )
 from neuronir.passes.tile.layouts.maps import SLICES
