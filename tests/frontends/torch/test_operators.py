@@ -1,5 +1,6 @@
 """Operators of ATen against torch itself, those first that OpInfo's samples do not reach."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch.nn import functional as F  # noqa: E402
 from tests.frontends.torch.support import check  # noqa: E402
 
 G = torch.Generator().manual_seed(0)
+INF = math.inf
 
 
 def numbers(*dims: int, dtype: Any = None) -> Any:
@@ -176,6 +178,17 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
             (torch.tensor([1, 0, 2, 2, 1, 1]), numbers(3, 4), torch.tensor([0, 2, 2, 6])),
         )
         for mode in ("sum", "mean", "max")
+    },
+    **{
+        f"bags_by_data_of_rows_that_are_not_finite_{mode}": (
+            lambda i, w, o, m=mode: F.embedding_bag(i, w, o, mode=m, padding_idx=-1),
+            (
+                torch.tensor([0, 1, 2, 0, 1, 2, 3, 4]),
+                torch.tensor([[1, 2], [INF, -1], [-INF, INF], [math.nan, 0], [INF, INF]]),
+                torch.tensor([0, 1, 3, 5, 7]),
+            ),
+        )
+        for mode in ("sum", "mean")  # a maximum of torch has NaN only where it comes first
     },
     "bags_with_an_end": (
         lambda i, w, o: (

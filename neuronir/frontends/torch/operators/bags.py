@@ -1,5 +1,7 @@
 """Import sums, means and maxima over bags of rows of a table (nn.EmbeddingBag)."""
 
+import math
+
 import numpy as np
 from xdsl.dialects.builtin import i1, i32
 from xdsl.ir import SSAValue
@@ -46,7 +48,7 @@ def _embedding_bag(n: Node) -> list[SSAValue | None]:
         rows = b.broadcast(rows, (bags, *shape(rows)), (1, 2))
         return [n.cast(_reduced(n, rows, counted)), None, None, None]
     chosen = b.convert(counted, element(rows))
-    found = dot(b, chosen, rows, ([1], [0]))
+    found = _sums(n, chosen, rows)
     if n.value("mode", SUM) == MEAN:
         found = b.binary("divide", found, along(b, _sizes(n, chosen), shape(found), 0))
     return [n.cast(found), None, None, None]
@@ -83,6 +85,27 @@ def _members(n: Node, bags: int) -> SSAValue:
     place = b.broadcast(b.constant(np.arange(count, dtype=np.int32)), (bags, count), (1,))
     after = b.compare(place, along(b, starts, (bags, count), 0), "GE")
     return b.binary("and", after, b.compare(place, along(b, ends, (bags, count), 0), "LT"))
+
+
+def _sums(n: Node, chosen: SSAValue, rows: SSAValue) -> SSAValue:
+    """Add the rows [indices, columns] that each bag has, by a dot with zeros and ones.
+
+    A dot of all rows would make NaN of an infinity that a bag does not have. So the dot adds finite
+    elements, and two more count the infinities of each sign; NaN counts as both.
+    """
+    b = n.b
+    marks = [
+        b.unary("not", b.compare_number(rows, number, direction))
+        for number, direction in ((math.inf, "LT"), (-math.inf, "GT"))
+    ]
+    special = b.binary("or", *marks)
+    found = dot(b, chosen, b.select(special, b.fill_like(0, rows), rows), ([1], [0]))
+    for mark, infinity in zip(marks, (math.inf, -math.inf), strict=True):
+        count = dot(b, chosen, b.convert(mark, element(rows)), ([1], [0]))
+        some = b.compare_number(count, 0, "GT")
+        zero = b.fill_like(0, count)
+        found = b.binary("add", found, b.select(some, b.fill_like(infinity, count), zero))
+    return found
 
 
 def _reduced(n: Node, rows: SSAValue, counted: SSAValue) -> SSAValue:
