@@ -213,16 +213,24 @@ def flag_words() -> list[str]:
         raise UsageError(f"{FLAGS}: {error}") from error
 
 
-def with_flags(words: Sequence[str], parse: Callable[[list[str]], argparse.Namespace]) -> list[str]:
+def with_flags(
+    words: Sequence[str],
+    parse: Callable[[list[str]], argparse.Namespace],
+    defaults: Sequence[str] = (),
+) -> list[str]:
     """Return the words with those of NEURON_CC_FLAGS after `compile`, before the command line's.
 
-    The command line thus wins. UsageError names the variable if its options are invalid.
+    The command line thus wins, and `defaults` lose to both. UsageError names the variable if its
+    options are invalid.
     """
-    if "compile" not in words or not (flags := flag_words()):
+    if "compile" not in words:
         return list(words)
     at = list(words).index("compile") + 1
-    together = [*words[:at], *flags, *words[at:]]
-    parse(list(words))  # errors in the command line itself do not mention the variable
+    alone = [*words[:at], *defaults, *words[at:]]
+    if not (flags := flag_words()):
+        return alone
+    together = [*words[:at], *defaults, *flags, *words[at:]]
+    parse(alone)  # errors in the command line itself do not mention the variable
     try:
         parse(together)
     except UsageError as error:

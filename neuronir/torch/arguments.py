@@ -1,11 +1,9 @@
 """Parse `compiler_args`: each option of the compilers is followed, refused, or told to be without
 effect."""
 
-import os
 import shlex
 from argparse import Namespace
 from collections.abc import Sequence
-from itertools import zip_longest
 from types import ModuleType
 from typing import NoReturn
 
@@ -41,25 +39,27 @@ REFUSED = {
 """Options that do not apply to a traced model, each with the alternative."""
 TARGET = "trn1"
 """The default target."""
-UNCACHED = ("cache_dir", "retry_failed_compilation")
-"""Options of the cache, in which traced models are not kept."""
+NO_EFFECT = {
+    "cache_dir": "traced models are not cached",
+    "retry_failed_compilation": "traced models are not cached",
+    "no_cache": "traced models are not cached",
+    "debug": "errors are exceptions, with their traceback",
+}
+"""Options without effect on a traced model, each with the reason."""
 
 
 def parse_arguments(given: Arguments, *, need_target: bool = False) -> Namespace:
     """Return the options of neuronx-cc compile; the target is trn1 where none is given
     (NIR_ARG003).
     """
-    words = split_words(given)
-    if _target_of(words) is None:
-        target = _target_of(os.environ.get(FLAGS, "").split())
-        if need_target and target is None:
-            raise NeuronError(
-                "NIR_ARG003",
-                "cpu_backend=True needs a target in compiler_args",
-                help="compiler_args='--target trn1'",
-            )
-        words += ["--target", target or TARGET]
-    parsed = parsed_words(words, neuronx_cc_args, ("--target", TARGET))
+    default = "" if need_target else TARGET
+    parsed = parsed_words(split_words(given), neuronx_cc_args, ("--target", default))
+    if not parsed.target:
+        raise NeuronError(
+            "NIR_ARG003",
+            "cpu_backend=True needs a target in compiler_args",
+            help="compiler_args='--target trn1'",
+        )
     parsed.target = ALIASES.get(parsed.target, parsed.target)
     if parsed.enable_experimental_O1:
         parsed.optlevel = 1
@@ -67,13 +67,12 @@ def parse_arguments(given: Arguments, *, need_target: bool = False) -> Namespace
 
 
 def parsed_words(
-    words: Sequence[str], compiler: ModuleType, required: Sequence[str] = ()
+    words: Sequence[str], compiler: ModuleType, defaults: Sequence[str] = ()
 ) -> Namespace:
     """Return the options of a `compile` command, by the module of its arguments (`neuronx_cc_args`,
     `neuron_cc_args`): with `precision`, `level` and `remarks` (NIR_ARG003, NIR_ARG002).
 
-    NEURON_CC_FLAGS comes before the words, as on the command line. `required` are options without
-    which the command cannot be parsed.
+    NEURON_CC_FLAGS comes before the words, as on the command line, and `defaults` before both.
     """
 
     def parse(given: Sequence[str]) -> Namespace:
@@ -84,12 +83,11 @@ def parsed_words(
 
     base = ["compile", "model", "--framework", "PYTORCH"]
     try:
-        parsed = parse(with_flags([*base, *words], parse))
+        parsed = parse(with_flags([*base, *words], parse, defaults))
         compiler.check(parsed)
         parsed.precision = compiler.precision(parsed)
         parsed.level = compiler.level_of(parsed.verbose)
-        base += required
-        unset, own = parse(base), parse([*base, *words])
+        unset, own = parse([*base, *defaults]), parse([*base, *defaults, *words])
     except UsageError as error:
         raise NeuronError("NIR_ARG003", f"compiler_args: {error}") from error
     for name, help in REFUSED.items():
@@ -97,12 +95,10 @@ def parsed_words(
         if value != getattr(unset, name, None):
             refuse(name, value, help, "compiler_args" if getattr(own, name) == value else FLAGS)
     parsed.remarks = compiler.remarks(parsed)
-    for name in UNCACHED:
+    for name, why in NO_EFFECT.items():
         if getattr(parsed, name) != getattr(unset, name):
             option = name.replace("_", "-")
-            parsed.remarks.append(
-                f"option --{option} has no effect here: traced models are not cached"
-            )
+            parsed.remarks.append(f"option --{option} has no effect here: {why}")
     return parsed
 
 
@@ -116,14 +112,10 @@ def refuse(name: str, value: object, help: str, source: str = "compiler_args") -
 
 
 def split_words(given: Arguments) -> list[str]:
-    """Return the words of `compiler_args`, a string or a sequence of them."""
-    return shlex.split(given) if isinstance(given, str) else [str(w) for w in given or ()]
-
-
-def _target_of(words: Sequence[str]) -> str | None:
-    """Return the value of --target, if it is given."""
-    for word, value in zip_longest(words, words[1:], fillvalue=""):
-        option, equal, own = word.partition("=")
-        if option == "--target":
-            return own if equal else value
-    return None
+    """Return the words of `compiler_args`, a string or a sequence of them (NIR_ARG003)."""
+    if not isinstance(given, str):
+        return [str(w) for w in given or ()]
+    try:
+        return shlex.split(given)
+    except ValueError as error:
+        raise NeuronError("NIR_ARG003", f"compiler_args: {error}") from error

@@ -39,14 +39,14 @@ SHARED: dict[str, Row] = {
     "report": ("--report unsupported", REFUSED),
     "dump_phases_to": ("--dump-phases-to dumps", REFUSED),
     "cache_dir": ("--cache-dir cache", REMARK),
-    "no_cache": ("--no-cache", NOTHING),
+    "no_cache": ("--no-cache", REMARK),
     "retry_failed_compilation": ("--retry_failed_compilation", REMARK),
     "compile_to": ("--compile-to hlo", REFUSED),
     "compile_from": ("--compile-from hlo", REFUSED),
     "tiling": ("--tiling never", EFFECT),
     "timing": ("--timing", REFUSED),
     "pass_statistics": ("--pass-statistics", REFUSED),
-    "debug": ("--debug", NOTHING),  # exceptions have a traceback
+    "debug": ("--debug", REMARK),
     "logfile": ("--logfile log.txt", REFUSED),
     "enable_fast_context_switch": ("--enable-fast-context-switch", REMARK),
     "enable_fast_loading_neuron_binaries": ("--enable-fast-loading-neuron-binaries", REMARK),
@@ -148,6 +148,32 @@ def test_the_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEURON_CC_FLAGS", "--target inf1")
     assert parse_arguments(None).target == "inf1"
     assert parse_arguments("--target=inf2").target == "trn1"
+
+
+def test_the_variable_is_read_as_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEURON_CC_FLAGS", "--target trn1 --target inf1")
+    assert parse_arguments(None).target == "inf1"
+    assert parse_arguments(None, need_target=True).target == "inf1"
+    assert parse_arguments("--target inf1 --target trn1").target == "trn1"
+    monkeypatch.setenv("NEURON_CC_FLAGS", "'--target' \"inf1\"")
+    assert parse_arguments(None).target == "inf1"
+    monkeypatch.setenv("NEURON_CC_FLAGS", "--internal-hlo2tensorizer-options --target")
+    assert parse_arguments(None).target == "trn1"
+    with pytest.raises(NeuronError, match="cpu_backend=True needs a target"):
+        parse_arguments(None, need_target=True)
+
+
+@pytest.mark.parametrize("parse", (parse_arguments, parse_inf1))
+def test_quotations_that_do_not_end(
+    parse: Callable[..., Namespace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(NeuronError, match="compiler_args: No closing quotation") as caught:
+        parse("--verbose 'info")
+    assert caught.value.code == "NIR_ARG003"
+    monkeypatch.setenv("NEURON_CC_FLAGS", "--verbose 'info")
+    with pytest.raises(NeuronError, match="NEURON_CC_FLAGS: No closing quotation") as caught:
+        parse(None)
+    assert caught.value.code == "NIR_ARG003"
 
 
 def test_messages_from_a_level_on(capfd: pytest.CaptureFixture[str]) -> None:
