@@ -50,8 +50,9 @@ def faults(i: Instruction) -> Iterator[str]:
         yield from table
         if table:
             return
-    for ap in writes(i):
-        if overlaps_itself(ap):
+    # Rows of a table are written one after the other, each in no defined order.
+    for target in i.dst if i.opcode in _TABLES else writes(i):
+        if target is not None and overlaps_itself(target):
             yield "operand 'dst' has overlapping elements, which are written in no defined order"
 
 

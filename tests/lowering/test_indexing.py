@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -119,6 +120,8 @@ _SCATTERS = (
     ("5,4,1", "6,4", "6,3", "{1}", "{0,2}", "{0,2,1}"),  # one that is inserted
     ("3,4", "6,1", "6,1", "{1}", "{0}", "{1}"),  # an inserted one without an index
     ("3,400", "6,317", "6,2", "{1}", "{0}", "{0,1}"),  # rows that no tile divides
+    ("7,300", "7,6", "6,1", "{0}", "{1}", "{1}"),  # columns
+    ("7,30,20", "6,7,4,3", "6,2", "{1,2,3}", "{}", "{2,1}"),  # of each row
 )
 
 
@@ -189,3 +192,73 @@ def test_a_constant_table_without_elements() -> None:
         "r = (f32[2], f32[5,3]) tuple(x, g)",
     )
     _same(text, [np.ones(2, np.float32)])
+
+
+_CENTRAL = (
+    # operand, window, dimensions with a start that is data
+    ((40, 300), (40, 12), (1,)),  # columns
+    ((37, 301), (37, 7), (1,)),
+    ((5, 6, 70, 9), (5, 6, 1, 9), (2,)),  # a cache of keys
+    ((4, 50, 33), (3, 20, 33), (0, 1)),
+    ((4, 50, 33), (4, 20, 11), (1, 2)),
+    ((6, 7, 8, 9), (2, 3, 8, 5), (0, 1, 3)),
+    ((5000,), (1037,), (0,)),
+    ((20000,), (15000,), (0,)),  # longer than a row
+)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "s32", "u8"])
+@pytest.mark.parametrize(("shape", "window", "dims"), _CENTRAL)
+def test_slices_and_updates_of_any_dimensions(
+    shape: tuple[int, ...], window: tuple[int, ...], dims: tuple[int, ...], dtype: str
+) -> None:
+    """In the order of the array; starts beyond either end are clamped."""
+    rank = range(len(shape))
+    starts = ", ".join(f"i{d}" if d in dims else "z" for d in rank)
+    kind, part = (f"{dtype}[{','.join(map(str, n))}]" for n in (shape, window))
+    sizes = ",".join(map(str, window))
+    text = entry(
+        f"x = {kind} parameter(0)",
+        f"u = {part} parameter(1)",
+        "z = s32[] constant(0)",
+        *(f"i{d} = s32[] parameter({k + 2})" for k, d in enumerate(dims)),
+        f"d = {part} dynamic-slice(x, {starts}), dynamic_slice_sizes={{{sizes}}}",
+        f"y = {kind} dynamic-update-slice(x, u, {starts})",
+        f"r = ({part}, {kind}) tuple(d, y)",
+    )
+    rng = np.random.default_rng(1)
+    numbers = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "s32": np.int32, "u8": np.uint8}
+    x, u = (rng.integers(0, 100, n).astype(numbers[dtype]) for n in (shape, window))
+    for place in (-3, 2, 1 << 20):
+        _same(text, [x, u, *(np.array(place + k, np.int32) for k, _ in enumerate(dims))])
+
+
+_INSIDE = (
+    # operand, slice sizes, offset and collapsed dimensions, index map, dimensions of the result
+    ((8, 300), (8, 1), "{0}", "{1}", (1,), (8, 20)),  # columns
+    ((8, 300), (8, 3), "{0,1}", "{}", (1,), (8, 3, 20)),
+    ((3, 40, 50), (2, 40, 4), "{0,1,3}", "{}", (0, 2), (2, 40, 20, 4)),
+    ((3, 40, 50), (1, 2, 50), "{1,2}", "{0}", (1, 0), (20, 2, 50)),
+)
+
+
+@pytest.mark.parametrize(("shape", "sizes", "offset", "collapsed", "mapped", "result"), _INSIDE)
+def test_gathers_along_inner_dimensions(
+    shape: tuple[int, ...],
+    sizes: tuple[int, ...],
+    offset: str,
+    collapsed: str,
+    mapped: tuple[int, ...],
+    result: tuple[int, ...],
+) -> None:
+    index, out = (",".join(map(str, n)) for n in ((20, len(mapped)), result))
+    text = entry(
+        f"t = f32[{','.join(map(str, shape))}] parameter(0)",
+        f"i = s32[{index}] parameter(1)",
+        f"g = f32[{out}] gather(t, i), offset_dims={offset}, collapsed_slice_dims={collapsed}, "
+        f"start_index_map={{{','.join(map(str, mapped))}}}, index_vector_dim=1, "
+        f"slice_sizes={{{','.join(map(str, sizes))}}}",
+    )
+    rng = np.random.default_rng(2)
+    table = rng.standard_normal(shape).astype(np.float32)
+    _same(text, [table, rng.integers(-20, 320, (20, len(mapped))).astype(np.int32)])

@@ -16,11 +16,8 @@ def holds(form: Form, value: Value) -> bool:
     return view_dtype(form.at(0, 1, ())) is value.dtype
 
 
-def contiguous_in_hbm(state: Lowering, value: Value) -> Form:
-    """Return a row-major copy of a value in HBM, in a buffer of the value's type.
-
-    Readers of its rows use the type of the buffer.
-    """
+def row_major_in_hbm(state: Lowering, value: Value) -> Form | None:
+    """Return a row-major copy of a value in HBM in its type, if there is one."""
     for form in state.converter.source_forms(value):
         plain = all(s == a.stride for a, s in form.free)
         if form.hbm and plain and holds(replace(form, dtype=""), value):
@@ -29,6 +26,17 @@ def contiguous_in_hbm(state: Lowering, value: Value) -> Form:
                 covered *= a.size
             if covered == value.size:
                 return form
+    return None
+
+
+def contiguous_in_hbm(state: Lowering, value: Value) -> Form:
+    """Return a row-major copy of a value in HBM, in a buffer of the value's type.
+
+    Readers of its rows use the type of the buffer.
+    """
+    found = row_major_in_hbm(state, value)
+    if found is not None:
+        return found
     if value.array is not None or value.scalar is not None:
         # Separately: for a slice of a constant the converter finds a view of the whole, with gaps.
         alone = Value(value.shape, value.dtype, value.support, [], value.scalar, value.array)

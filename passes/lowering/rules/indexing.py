@@ -1,7 +1,7 @@
 """Lower gather, scatter, dynamic_slice and dynamic_update_slice: DMAs with indexed rows.
 
-Dimensions of which a window takes only a part are moved to the front, so that an index selects
-contiguous rows.
+An index selects a row: a contiguous part of a window, in the table as it is. Or dimensions of which
+a window takes only a part are moved to the front, where this gives much fewer rows.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,11 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.hlo.support.values import ints as integers
 from neuronir.passes.lowering.conversion.convert import hbm_form
-from neuronir.passes.lowering.conversion.memory import contiguous_in_hbm, write_all
+from neuronir.passes.lowering.conversion.memory import (
+    contiguous_in_hbm,
+    row_major_in_hbm,
+    write_all,
+)
 from neuronir.passes.lowering.layouts.layout import dim_atoms, merge
 from neuronir.passes.lowering.layouts.values import (
     Value,
@@ -37,16 +41,15 @@ from neuronir.passes.lowering.layouts.values import (
 from neuronir.passes.lowering.rules.movement import Piece, put_together
 from neuronir.passes.lowering.rules.reduce import reducer
 from neuronir.passes.lowering.rules.row_numbers import (
-    Windows,
     as_vector,
     batch_base,
     components,
     row_count,
     row_numbers,
-    row_partition,
     row_tiles,
     scaled,
 )
+from neuronir.passes.lowering.rules.windows import Windows, choose_windows, row_partition
 from neuronir.passes.lowering.state import Lowering
 
 
@@ -69,13 +72,14 @@ def lower_gather(state: Lowering, op: Operation) -> None:
     windows = Windows(operand.shape, lead, {d: sizes[d] for d in lead}, prod(index_shape))
     if windows.per_window == 1:
         windows = replace(windows, group=_summed(op, index_shape))
+    windows = _chosen(state, operand, windows)
     columns = components(state, indices, vector_dim, len(start_map)) if lead else []
     starts = {d: columns[j] for j, d in enumerate(start_map) if d in lead and columns}
     base = batch_base(windows, index_shape, batching, index_batching, vector_dim)
     number = row_numbers(state, windows, starts, base, clamp=True)
     flat = gather_rows(state, operand, windows, number)
     gone = {*collapsed, *batching}
-    order = [d for d in (*lead, *windows.rest) if d not in gone]
+    order = [d for d in (*windows.lead, *windows.rest) if d not in gone]
     value = reshape(flat, (*index_shape, *(sizes[d] for d in order)))
     offset = ints(op.offset_dims)
     kept = [d for d in range(len(shape)) if d not in gone]
@@ -83,6 +87,13 @@ def lower_gather(state: Lowering, op: Operation) -> None:
     places = [d for d in range(len(result_shape)) if d not in offset]
     targets = [*places, *(offset[kept.index(d)] for d in order)]
     state.set(op.results[0], rename_dims(value, result_shape, targets))
+
+
+def _chosen(state: Lowering, operand: Value, windows: Windows) -> Windows:
+    """Return the rows of the windows of `operand` that are faster to transfer."""
+    turned = _moved(operand, [*windows.lead, *windows.rest])
+    there = turned.array is not None or row_major_in_hbm(state, turned) is not None
+    return choose_windows(windows, operand.dtype, state.machine, there)
 
 
 def _summed(op: GatherOp, index_shape: Sequence[int]) -> int:
@@ -121,7 +132,7 @@ def gather_rows(state: Lowering, operand: Value, windows: Windows, number: Value
             "dma_gather",
             [dst],
             [src, chosen.at(first, size, ())],
-            {"row_stride": row * dtype.size, "rows": windows.rows},
+            {"row_stride": windows.step * dtype.size, "rows": windows.rows},
         )
     flat.forms.append(out)
     flat.by_rows = True
@@ -170,13 +181,14 @@ def lower_scatter(state: Lowering, op: Operation) -> None:
     lead = (*batching, *(d for d in moving if extents[d] < shape[d]))
     index_shape = [n for i, n in enumerate(indices.shape) if i != vector_dim]
     windows = Windows(shape, lead, {d: extents[d] for d in lead}, prod(index_shape))
+    windows = _chosen(state, operand, windows)
     columns = components(state, indices, vector_dim, len(scattered)) if scattered else []
     starts = {d: columns[j] for j, d in enumerate(scattered) if d in lead}
     fixed = [columns[j] for j, d in enumerate(scattered) if d not in lead]
     base = batch_base(windows, index_shape, batching, index_batching, vector_dim)
     number = row_numbers(state, windows, starts, base, clamp=False, fixed=fixed)
     batch_dims = [d for d in range(len(updates.shape)) if d not in window]
-    order = [window[kept.index(d)] for d in (*lead, *windows.rest) if d in kept]
+    order = [window[kept.index(d)] for d in (*windows.lead, *windows.rest) if d in kept]
     source = reshape(_moved(updates, [*batch_dims, *order]), (windows.count, windows.row))
     combine = _combine(op, operand.dtype)
     state.set(op.results[0], scatter_rows(state, operand, windows, number, source, combine))
@@ -194,6 +206,7 @@ def scatter_rows(
     target = hbm_form(buffer, fresh)
     write_all(state, _moved(operand, order), target)
     count, row = windows.count, windows.row
+    step = windows.step * dtype.size
     partition = row_partition(count, state.machine.partitions)
     rows = tuple((scaled(a, row), s) for a, s in partition)
     form = state.converter.ensure(source, rows, row_count(partition))
@@ -205,7 +218,7 @@ def scatter_rows(
             "dma_scatter",
             [View(buffer, 0, 1, ((1, row),))],
             [form.at(first * row, size, free), chosen.at(first, size, ())],
-            {"row_stride": row * dtype.size, "rows": windows.rows, "accumulate": combine},
+            {"row_stride": step, "rows": windows.rows, "accumulate": combine},
         )
     fresh.forms.append(target)
     return fresh if order == sorted(order) else rename_dims(fresh, shape, order)
@@ -238,7 +251,7 @@ def lower_dynamic_slice(state: Lowering, op: Operation) -> None:
     assert isinstance(op, DynamicSliceOp)
     source = state.value(op.operands[0])
     sizes = ints(op.slice_sizes)
-    windows, starts, known = _window(state, op.operands[1:], source.shape, sizes)
+    windows, starts, known = _window(state, op.operands[1:], source, sizes)
     limits = [a + n for a, n in zip(known, sizes, strict=True)]
     if not starts:
         state.set(op.results[0], slice_value(source, known, limits, [1] * len(sizes)))
@@ -255,7 +268,7 @@ def lower_dynamic_update_slice(state: Lowering, op: Operation) -> None:
     assert isinstance(op, DynamicUpdateSliceOp)
     source, update = state.value(op.operands[0]), state.value(op.operands[1])
     shape = source.shape
-    windows, starts, known = _window(state, op.operands[2:], shape, update.shape)
+    windows, starts, known = _window(state, op.operands[2:], source, update.shape)
     if starts:
         number = row_numbers(state, windows, starts, None, clamp=True)
         rows = _moved(update, [*windows.lead, *windows.rest])
@@ -269,12 +282,13 @@ def lower_dynamic_update_slice(state: Lowering, op: Operation) -> None:
 
 
 def _window(
-    state: Lowering, indices: Sequence[SSAValue], shape: tuple[int, ...], sizes: Sequence[int]
+    state: Lowering, indices: Sequence[SSAValue], source: Value, sizes: Sequence[int]
 ) -> tuple[Windows, dict[int, Value], list[int]]:
     """Return the one window of a dynamic slice, its runtime starts, and its known starts, clamped.
 
     There are no runtime starts if all are known.
     """
+    shape = source.shape
     known: list[int] = []
     unknown = False
     for ssa, n, size in zip(indices, shape, sizes, strict=True):
@@ -286,4 +300,4 @@ def _window(
     starts: dict[int, Value] = {}
     for d in lead if unknown else ():
         starts[d] = components(state, state.value(indices[d]), 0, 1)[0]
-    return windows, starts, known
+    return _chosen(state, source, windows) if starts else windows, starts, known

@@ -1,7 +1,6 @@
 """Compute the table rows that an index array selects, on POOL with exact 32-bit integers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -14,29 +13,19 @@ from neuronir.passes.lowering.layouts.layout import (
     atom,
     merge,
     row_major,
-    tile,
-    tile_width,
 )
 from neuronir.passes.lowering.layouts.values import (
     Partition,
     Value,
     constant_value,
     new_value,
-    rename_dims,
     reshape,
     scalar_value,
     slice_value,
 )
 from neuronir.passes.lowering.layouts.views import Dim, chunks, walked
+from neuronir.passes.lowering.rules.windows import Windows
 from neuronir.passes.lowering.state import Lowering, union
-
-
-def row_partition(count: int, limit: int) -> Partition:
-    """Return the layout of a vector of `count` indices: rows on partitions."""
-    if count == 1:
-        return ()
-    width = tile_width(count, limit)
-    return ((tile(count, 1, width)[1] if width < count else atom(count, 1), 1),)
 
 
 class Integers:
@@ -163,81 +152,6 @@ def row_tiles(partition: Partition, count: int) -> list[tuple[int, int]]:
         for low in range(0, count, width * step)
         for inner in range(step)
     ]
-
-
-def group_partition(count: int, group: int, limit: int) -> Partition | None:
-    """Return the layout of a vector of indices with whole groups of `group` indices a partition.
-
-    Adjacent groups share a partition, as if the vector were loaded by rows. Returns None if
-    groups would leave most partitions empty.
-    """
-    groups = count // group
-    width = tile_width(groups, limit)
-    if groups % width or width < limit // 4:
-        return None
-    return ((atom(width, count // width), 1),)
-
-
-@dataclass(frozen=True)
-class Windows:
-    """The windows of a tensor of `shape`.
-
-    `lead` are the dimensions of which a window takes a part, in the order of the row numbers.
-    `extents` are its sizes along them, and `positions` is the number of windows. The reader of
-    the windows combines `group` adjacent rows.
-    """
-
-    shape: tuple[int, ...]
-    lead: tuple[int, ...]
-    extents: Mapping[int, int]
-    positions: int
-    group: int = 1
-
-    def partition(self, limit: int) -> Partition:
-        """Return the layout of the row numbers on `limit` partitions."""
-        grouped = group_partition(self.count, self.group, limit) if self.group > 1 else None
-        return row_partition(self.count, limit) if grouped is None else grouped
-
-    @property
-    def rows(self) -> int:
-        """Return the rows of the whole tensor."""
-        return prod(self.shape[d] for d in self.lead)
-
-    @property
-    def rest(self) -> tuple[int, ...]:
-        """Return the dimensions of which a window takes all: they form a row."""
-        return tuple(d for d in range(len(self.shape)) if d not in self.lead)
-
-    @property
-    def row(self) -> int:
-        """Return the elements of a row."""
-        return prod(self.shape[d] for d in self.rest)
-
-    @property
-    def per_window(self) -> int:
-        """Return the rows of a window."""
-        return prod(self.extents[d] for d in self.lead)
-
-    @property
-    def count(self) -> int:
-        """Return the rows of all windows."""
-        return self.positions * self.per_window
-
-    def offsets(self, base: Sequence[int] | NDArray[np.int64] | None = None) -> NDArray[np.int32]:
-        """Return the row numbers of each window with start 0, plus `base` of each position."""
-        unit = row_major([self.shape[d] for d in self.lead])
-        inside = np.zeros(1, np.int64)
-        for d, step in zip(self.lead, unit, strict=True):
-            inside = (inside[:, None] + np.arange(self.extents[d]) * step).reshape(-1)
-        outer = np.zeros(self.positions, np.int64) if base is None else np.asarray(base)
-        return (outer[:, None] + inside[None, :]).reshape(-1).astype(np.int32)
-
-    def spread(self, column: Value) -> Value:
-        """Repeat a value per position for each row."""
-        if column.scalar is not None or self.per_window == 1:
-            return column
-        shape = (self.positions, self.per_window)
-        return reshape(rename_dims(column, shape, [0]), (self.count,))
 
 
 def row_numbers(
