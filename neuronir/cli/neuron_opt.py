@@ -22,6 +22,7 @@ from neuronir.cli.bindings_args import bindings_of
 from neuronir.cli.neuron_opt_args import build_parser, loaded_files, normalise
 from neuronir.cli.neuron_opt_formats import print_as
 from neuronir.cli.program import INTERNAL, OK, USAGE, USER_ERROR, UsageError, guarded
+from neuronir.diagnostics.codes import explain
 from neuronir.diagnostics.engine import DiagnosticEngine
 from neuronir.diagnostics.expected import check_expectations
 from neuronir.diagnostics.output import atomic_write, write_stdout
@@ -220,6 +221,8 @@ def _answer(args: Namespace, registry: Registry) -> str | None:
         return lists.document_passes(registry)
     if args.help_pass is not None:
         return lists.help_pass(registry, args.help_pass)
+    if args.explain is not None:
+        return explain(args.explain)
     return None
 
 

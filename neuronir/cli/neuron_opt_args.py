@@ -194,6 +194,11 @@ def _add_lists(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--help-pass", metavar="NAME", help="print the documentation of a pass and exit"
     )
+    group.add_argument(
+        "--explain",
+        metavar="CODE",
+        help="print the cause of an error code, and what to do, and exit",
+    )
 
 
 def loaded_files(argv: Sequence[str]) -> list[str]:

@@ -11,6 +11,9 @@ from neuronir.pipeline import parse_pipeline, pipeline_text
 from neuronir.registry import Registry
 from neuronir.targets.registry import get_target, list_targets
 
+_WIDTH = 80
+"""Characters of a line of --list-pipelines."""
+
 
 def summary(thing: object) -> str:
     """Return the first sentence or line of a docstring, except generated ones of dataclasses."""
@@ -68,11 +71,18 @@ def list_machine_targets() -> str:
 
 
 def list_pipelines(registry: Registry) -> str:
-    """Return every named pipeline with its pass string for `-p`."""
+    """Return every named pipeline with its pass string for `-p`, in lines of at most _WIDTH."""
     lines = []
     for name, text in registry.pipelines().items():
+        line = f"@{name} = "
         passes = parse_pipeline(text, registry.passes, registry.pipelines)
-        lines.append(f"@{name} = {pipeline_text(passes)}")
+        for i, pass_ in enumerate(passes):
+            word = pipeline_text([pass_]) + ("," if i + 1 < len(passes) else "")
+            if len(line) + len(word) > _WIDTH and line.strip():
+                lines.append(line.rstrip())
+                line = "  "
+            line += word
+        lines.append(line.rstrip())
     return "\n".join(lines) + "\n"
 
 

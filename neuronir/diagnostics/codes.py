@@ -1,7 +1,12 @@
-"""The table of error codes: the cause of each, and what to do. docs/error-codes.md is made from it.
+"""The table of error codes: the cause of each, and what to do.
 
+docs/error-codes.md and the pages in docs/errors are made from it.
 NCC codes are those of AWS's compiler. A target of another package may add codes of its own.
 """
+
+from difflib import get_close_matches
+
+from neuronir.dialects.support.errors import NeuronError
 
 CODES: dict[str, tuple[str, str]] = {
     "NCC_EARG001": (
@@ -537,12 +542,26 @@ def codes_markdown() -> str:
         "",
         "Every error has a stable code in brackets. NCC codes are those of AWS's compiler, and NIR",
         "codes are NeuronIR's own. A message contains the location, the limit and the value. This",
-        "page lists the causes and the actions.",
+        "page lists the causes and the actions. The page of a code lists its messages, and often",
+        "has an example. `neuron-opt --explain CODE` prints the cause and the action.",
         "",
     ]
     lines += ["| code | cause | action |", "|---|---|---|"]
     lines += [
-        f'| <a id="{code.lower()}"></a>`{code}` | {cause} | {action} |'
+        f'| <a id="{code.lower()}"></a>[`{code}`](errors/{code}.md) | {cause} | {action} |'
         for code, (cause, action) in CODES.items()
     ]
     return "\n".join(lines) + "\n"
+
+
+def explain(code: str) -> str:
+    """Return the cause of an error and the action to take; NIR_ARG002 for an unknown code."""
+    if code not in CODES:
+        near = get_close_matches(code, CODES, n=3)
+        raise NeuronError(
+            "NIR_ARG002",
+            f"there is no error code '{code}'",
+            help=f"did you mean {' or '.join(near)}?" if near else "docs/error-codes.md lists them",
+        )
+    cause, action = CODES[code]
+    return f"{code}: {cause}\nhelp: {action}\n"

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from math import inf, prod
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.dialects.func import FuncOp
 
 from neuronir._xdsl import one_line
 from neuronir.diagnostics.diagnostic import Diagnostic
@@ -27,6 +26,7 @@ from neuronir.dialects.support.walking import walk, walk_in
 from neuronir.driver.pass_runner import RunFailure
 from neuronir.driver.phases import TO_TILED
 from neuronir.driver.result import CompiledResult
+from neuronir.driver.weights import entry_function
 from neuronir.passes import statistics
 from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns
 from neuronir.passes.tile.room import same_groups
@@ -73,8 +73,7 @@ def least_ns(module: ModuleOp, machine: Machine) -> float:
 
     ACT and DVE share the elementwise work, at three operations per two instructions.
     """
-    main = next(f for f in module.ops if isinstance(f, FuncOp) and f.sym_name.data == "main")
-    block = main.body.block
+    block = entry_function(module).body.block
     elements = 0
     for op in walk_in(block):
         if op.name in ("hlo.dot", "hlo.convolution", "hlo.constant", "hlo.broadcast"):

@@ -120,6 +120,15 @@ def test_wrong_phases() -> None:
         compile_text(DENSE, "trn1", CompileOptions(compile_from="hlo", compile_to="parsed"))
 
 
+def test_a_file_without_an_entry(tmp_path: Path) -> None:
+    path = tmp_path / "x.mlir"
+    path.write_text(
+        "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  func.return %x : tensor<4xf32>\n}\n"
+    )
+    with pytest.raises(NeuronError, match="NIR_DRV002"):
+        compile_file(str(path), "trn1", CompileOptions(compile_from="hlo"))
+
+
 def test_a_file_in_another_phase_or_for_another_target(tmp_path: Path) -> None:
     path = tmp_path / "x.mlir"
     compile_text(DENSE, "trn1", replace(EXACT, compile_to="virtual")).write(path)

@@ -21,6 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not path.exists() or path.read_text() != text:
             stale.append(name)
             if not check:
+                path.parent.mkdir(exist_ok=True)
                 path.write_text(text)
     for name in stale:
         print(f"docs/{name}: {'out of date, run `make docs`' if check else 'written'}")

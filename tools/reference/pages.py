@@ -6,6 +6,7 @@ from neuronir.diagnostics.codes import codes_markdown
 from neuronir.targets.simulator.report_fields import fields_markdown
 from tools.reference.commands import commands_page
 from tools.reference.dialects import hlo_page, nc_page, tile_page
+from tools.reference.error_pages import error_pages
 from tools.reference.passes import passes_page
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -23,4 +24,5 @@ def pages() -> dict[str, str]:
         "reference-tile.md": tile_page(),
         "reference-nc.md": nc_page(),
         "commands.md": commands_page(),
+        **error_pages(),
     }

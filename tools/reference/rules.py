@@ -35,9 +35,9 @@ def _rules(function: Callable[..., object], depth: int) -> Iterator[str]:
     for node in _calls(tree):
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name in _ERRORS and node.args:
-            yield _text(node.args[-1])
+            yield text_of(node.args[-1])
         elif name in _HELPERS and len(node.args) > 1:
-            yield _HELPERS[name].format(_text(node.args[1]))
+            yield _HELPERS[name].format(text_of(node.args[1]))
         elif name in _SKIPPED:
             continue
         elif depth and isinstance(callee := _value(function, name), FunctionType):
@@ -54,7 +54,8 @@ def _value(function: FunctionType, name: str) -> object:
     return inspect.getclosurevars(function).nonlocals.get(name, function.__globals__.get(name))
 
 
-def _text(node: ast.expr) -> str:
+def text_of(node: ast.expr) -> str:
+    """The text of a string, with the name of a variable or an ellipsis for each value."""
     if isinstance(node, ast.Constant):
         text = str(node.value)
     elif isinstance(node, ast.JoinedStr):
