@@ -82,6 +82,26 @@ class Emitter:
         self.source: Operation | None = None
         self.unit: list[InstructionOp] | None = None  # placed for the unit being lowered
         self._names: dict[str, int] = {}
+        self._registers: list[dict[tuple[SSAValue, int], SSAValue]] = [{}]  # of each scope
+        self.register_loads = 0
+
+    # registers
+
+    def register(self, key: SSAValue, src: Callable[[], View], high: int) -> SSAValue:
+        """Load an integer from `src()`, clamped to 0 ... high, into a register.
+
+        A register that has been loaded with the same limit is used again; `key` is the integer in
+        the program that is lowered.
+        """
+        for scope in self._registers:
+            if (key, high) in scope:
+                return scope[key, high]
+        bounds = {"low": 0, "high": high}
+        op = build(INSTRUCTION_OPS["register_load"], [], [src()], bounds, result=True)
+        self.place(op)
+        self.register_loads += 1
+        self._registers[-1][key, high] = op.results[0]
+        return op.results[0]
 
     # buffers
 
@@ -128,10 +148,12 @@ class Emitter:
         """Begin the body of a loop."""
         self.ops = []
         self.scopes.append(self.ops)
+        self._registers.append({})
 
     def leave(self) -> list[Operation]:
         """End the body of the innermost loop; return its ops."""
         body = self.scopes.pop()
+        self._registers.pop()
         self.ops = self.scopes[-1]
         return body
 

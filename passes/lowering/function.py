@@ -50,12 +50,7 @@ from neuronir.passes.lowering.rules.elementwise import (
     lower_select,
     lower_unary,
 )
-from neuronir.passes.lowering.rules.indexing import (
-    lower_dynamic_slice,
-    lower_dynamic_update_slice,
-    lower_gather,
-    lower_scatter,
-)
+from neuronir.passes.lowering.rules.indexing import lower_gather, lower_scatter
 from neuronir.passes.lowering.rules.movement import (
     lower_bitcast_convert,
     lower_broadcast,
@@ -68,6 +63,10 @@ from neuronir.passes.lowering.rules.movement import (
     lower_transpose,
 )
 from neuronir.passes.lowering.rules.reduce import lower_reduce
+from neuronir.passes.lowering.rules.runtime_slices import (
+    lower_dynamic_slice,
+    lower_dynamic_update_slice,
+)
 from neuronir.passes.lowering.rules.window import lower_reduce_window
 from neuronir.passes.lowering.state import Lowering, Rule
 from neuronir.passes.lowering.streaming.group import Group, groups_inside, in_order

@@ -9,6 +9,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Sequence
 from itertools import chain
 
+from xdsl.ir import Operation
+
 from neuronir.dialects.nc.footprint import Shape, shapes_meet, shapes_overlap
 from neuronir.passes.nc.listing import Access, Bounds, Buffer, Node
 
@@ -290,4 +292,22 @@ def dependences(
             # A read after the last write orders nothing.
             if key in memories and (access.write or node.index < last_write[key]):
                 memories[key].note(access)
+    _through_registers(nodes, result)
     return result
+
+
+def _through_registers(nodes: Sequence[Node], result: Predecessors) -> None:
+    """Add the dependences of instructions, or loops around them, on the registers that they
+    read.
+    """
+    loads = [n for n in nodes if n.record is not None and n.record.opcode == "register_load"]
+    if not loads:
+        return
+    places: dict[Operation, Node] = {node.op: node for node in nodes}
+    for load in loads:
+        for use in load.op.results[0].uses:
+            user: Operation | None = use.operation
+            while user is not None and user not in places:
+                user = user.parent_op()
+            if user is not None:
+                result[places[user].index][load.index] = True

@@ -149,16 +149,11 @@ def assign_engines(block: Block, machine: Machine, queues: QueueAllotter) -> Non
     """Assign an engine to each instruction at any depth; existing assignments are kept.
 
     Work that DVE and POOL can both do goes to DVE. POOL is slower and cannot access PSUM, and DVE
-    stalls while POOL uses their shared SBUF port. Registers are loaded on every engine that reads
-    them.
+    stalls while POOL uses their shared SBUF port. `place_register_loads` follows, when the engines
+    that start transfers are final.
     """
-    loads: list[InstructionOp] = []
     for op in walk_in(block):
-        if not isinstance(op, InstructionOp):
-            continue
-        if op.opcode() == "register_load":
-            loads.append(op)
-        if op.engine is not None:
+        if not isinstance(op, InstructionOp) or op.engine is not None:
             continue
         engines = op.spec.engines
         if op.opcode() == "register_load":
@@ -168,8 +163,13 @@ def assign_engines(block: Block, machine: Machine, queues: QueueAllotter) -> Non
         else:
             engine = Engine.SP if op.opcode() == "barrier" else engines[0]
             op.properties["engine"] = NAMES[engine]
-    for load in loads:
-        _place_register_load(load)
+
+
+def place_register_loads(block: Block, machine: Machine) -> None:
+    """Load registers on every engine that reads them, at any depth of a block."""
+    for op in list(walk_in(block)):
+        if isinstance(op, InstructionOp) and op.opcode() == "register_load":
+            _place_register_load(op)
     _number_registers(block, machine)
 
 

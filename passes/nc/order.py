@@ -14,7 +14,7 @@ from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.structure import AddressOfOp, FuncOp, VariableOp
 from neuronir.dialects.support.walking import walk
 from neuronir.passes.nc.bodies import bodies_in_place
-from neuronir.passes.nc.engines import QueueAllotter, assign_engines
+from neuronir.passes.nc.engines import QueueAllotter, assign_engines, place_register_loads
 from neuronir.passes.nc.inline import inline_calls
 from neuronir.passes.nc.listing import (
     Buffer,
@@ -142,6 +142,7 @@ class NcOrder(ModulePass):
         func.attributes[SCHEDULED] = UnitAttr()
         assign_engines(block, machine, queues)
         choose_triggers(block, machine, queues)
+        place_register_loads(block, machine)
         hoist_buffers(block)
         if self.prefetch:
             prefetch_loops(func, kinds, machine, self.window, capacity, self.rotate)

@@ -32,7 +32,7 @@ def choose_triggers(block: Block, machine: Machine, queues: QueueAllotter) -> No
     moved_ns = 0.0
     arrays: dict[SSAValue | str, list[InstructionOp]] = {}
     for op in ops_of(block):
-        if not isinstance(op, InstructionOp):
+        if not isinstance(op, InstructionOp) or op.engine is None:  # a register load
             continue
         done = shape_record(op)
         spent = cost(done, machine)

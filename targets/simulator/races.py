@@ -136,7 +136,7 @@ class RaceChecker:
         if instruction.opcode == "register_load":
             params = instruction.params
             bounds = (int(params["low"]), int(params["high"]))
-            self._registers[instruction.engine][REGISTER + int(params["register"])] = bounds
+            self._registers[instruction.stream][REGISTER + int(params["register"])] = bounds
         accesses = self._accesses.get(node)
         if accesses is None or node in self._moving:
             accesses = self._accesses[node] = self._prepare(node, env)
@@ -201,7 +201,7 @@ class RaceChecker:
     def _prepare(self, node: Node, env: Env) -> list[_Access]:
         out = []
         instruction = node.instruction
-        registers = self._registers[instruction.engine]
+        registers = self._registers[instruction.stream]
         for aps, is_write in ((reads(instruction), False), (writes(instruction), True)):
             for ap in aps:
                 for symbol, _ in ap.address.terms:

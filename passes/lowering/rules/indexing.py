@@ -1,4 +1,4 @@
-"""Lower gather, scatter, dynamic_slice and dynamic_update_slice: DMAs with indexed rows.
+"""Lower gather and scatter: DMAs with indexed rows.
 
 An index selects a row: a contiguous part of a window, in the table as it is. Or dimensions of which
 a window takes only a part are moved to the front, where this gives much fewer rows.
@@ -9,12 +9,10 @@ from dataclasses import replace
 from math import prod
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.data_movement import (
-    DynamicSliceOp,
-    DynamicUpdateSliceOp,
     GatherOp,
     ScatterOp,
 )
@@ -38,7 +36,6 @@ from neuronir.passes.lowering.layouts.values import (
     reshape,
     slice_value,
 )
-from neuronir.passes.lowering.rules.movement import Piece, put_together
 from neuronir.passes.lowering.rules.reduce import reducer
 from neuronir.passes.lowering.rules.row_numbers import (
     as_vector,
@@ -72,7 +69,7 @@ def lower_gather(state: Lowering, op: Operation) -> None:
     windows = Windows(operand.shape, lead, {d: sizes[d] for d in lead}, prod(index_shape))
     if windows.per_window == 1:
         windows = replace(windows, group=_summed(op, index_shape))
-    windows = _chosen(state, operand, windows)
+    windows = chosen_windows(state, operand, windows)
     columns = components(state, indices, vector_dim, len(start_map)) if lead else []
     starts = {d: columns[j] for j, d in enumerate(start_map) if d in lead and columns}
     base = batch_base(windows, index_shape, batching, index_batching, vector_dim)
@@ -89,9 +86,9 @@ def lower_gather(state: Lowering, op: Operation) -> None:
     state.set(op.results[0], rename_dims(value, result_shape, targets))
 
 
-def _chosen(state: Lowering, operand: Value, windows: Windows) -> Windows:
+def chosen_windows(state: Lowering, operand: Value, windows: Windows) -> Windows:
     """Return the rows of the windows of `operand` that are faster to transfer."""
-    turned = _moved(operand, [*windows.lead, *windows.rest])
+    turned = moved(operand, [*windows.lead, *windows.rest])
     there = turned.array is not None or row_major_in_hbm(state, turned) is not None
     return choose_windows(windows, operand.dtype, state.machine, there)
 
@@ -115,7 +112,7 @@ def _summed(op: GatherOp, index_shape: Sequence[int]) -> int:
 def gather_rows(state: Lowering, operand: Value, windows: Windows, number: Value) -> Value:
     """Return the rows with the given numbers, [count, row]."""
     _need_addresses(state)
-    table = contiguous_in_hbm(state, _moved(operand, [*windows.lead, *windows.rest]))
+    table = contiguous_in_hbm(state, moved(operand, [*windows.lead, *windows.rest]))
     count, row, dtype = windows.count, windows.row, operand.dtype
     partition = windows.partition(state.machine.partitions)
     flat = new_value((count, row), dtype)
@@ -148,7 +145,7 @@ def _need_addresses(state: Lowering) -> None:
         )
 
 
-def _moved(value: Value, order: Sequence[int]) -> Value:
+def moved(value: Value, order: Sequence[int]) -> Value:
     """Permute the dimensions."""
     if list(order) == list(range(len(value.shape))):
         return value
@@ -181,7 +178,7 @@ def lower_scatter(state: Lowering, op: Operation) -> None:
     lead = (*batching, *(d for d in moving if extents[d] < shape[d]))
     index_shape = [n for i, n in enumerate(indices.shape) if i != vector_dim]
     windows = Windows(shape, lead, {d: extents[d] for d in lead}, prod(index_shape))
-    windows = _chosen(state, operand, windows)
+    windows = chosen_windows(state, operand, windows)
     columns = components(state, indices, vector_dim, len(scattered)) if scattered else []
     starts = {d: columns[j] for j, d in enumerate(scattered) if d in lead}
     fixed = [columns[j] for j, d in enumerate(scattered) if d not in lead]
@@ -189,7 +186,7 @@ def lower_scatter(state: Lowering, op: Operation) -> None:
     number = row_numbers(state, windows, starts, base, clamp=False, fixed=fixed)
     batch_dims = [d for d in range(len(updates.shape)) if d not in window]
     order = [window[kept.index(d)] for d in (*windows.lead, *windows.rest) if d in kept]
-    source = reshape(_moved(updates, [*batch_dims, *order]), (windows.count, windows.row))
+    source = reshape(moved(updates, [*batch_dims, *order]), (windows.count, windows.row))
     combine = _combine(op, operand.dtype)
     state.set(op.results[0], scatter_rows(state, operand, windows, number, source, combine))
 
@@ -204,7 +201,7 @@ def scatter_rows(
     fresh = new_value([shape[d] for d in order], dtype)
     buffer = state.emitter.variable("scratch", "scratch", fresh.shape, dtype)
     target = hbm_form(buffer, fresh)
-    write_all(state, _moved(operand, order), target)
+    write_all(state, moved(operand, order), target)
     count, row = windows.count, windows.row
     step = windows.step * dtype.size
     partition = row_partition(count, state.machine.partitions)
@@ -244,60 +241,3 @@ def _combine(op: ScatterOp, dtype: DType) -> AluOp:
             help="hlo-decompose makes exact parts of one with less than 2^24 windows",
         )
     return alu
-
-
-def lower_dynamic_slice(state: Lowering, op: Operation) -> None:
-    """Lower dynamic_slice: a slice if the indices are known, else indexed rows."""
-    assert isinstance(op, DynamicSliceOp)
-    source = state.value(op.operands[0])
-    sizes = ints(op.slice_sizes)
-    windows, starts, known = _window(state, op.operands[1:], source, sizes)
-    limits = [a + n for a, n in zip(known, sizes, strict=True)]
-    if not starts:
-        state.set(op.results[0], slice_value(source, known, limits, [1] * len(sizes)))
-        return
-    number = row_numbers(state, windows, starts, None, clamp=True)
-    flat = gather_rows(state, source, windows, number)
-    order = [*windows.lead, *windows.rest]
-    value = reshape(flat, [sizes[d] for d in order])
-    state.set(op.results[0], rename_dims(value, sizes, order))
-
-
-def lower_dynamic_update_slice(state: Lowering, op: Operation) -> None:
-    """Lower dynamic_update_slice: the operand overwritten by the update."""
-    assert isinstance(op, DynamicUpdateSliceOp)
-    source, update = state.value(op.operands[0]), state.value(op.operands[1])
-    shape = source.shape
-    windows, starts, known = _window(state, op.operands[2:], source, update.shape)
-    if starts:
-        number = row_numbers(state, windows, starts, None, clamp=True)
-        rows = _moved(update, [*windows.lead, *windows.rest])
-        rows = reshape(rows, (windows.count, windows.row))
-        result = scatter_rows(state, source, windows, number, rows, AluOp.BYPASS)
-        state.set(op.results[0], result)
-        return
-    cut = [d for d in range(len(shape)) if update.shape[d] != shape[d]]
-    pieces = [Piece(source, [0] * len(shape)), Piece(update, known)]
-    put_together(state, op, pieces, cut, [source, update])
-
-
-def _window(
-    state: Lowering, indices: Sequence[SSAValue], source: Value, sizes: Sequence[int]
-) -> tuple[Windows, dict[int, Value], list[int]]:
-    """Return the one window of a dynamic slice, its runtime starts, and its known starts, clamped.
-
-    There are no runtime starts if all are known.
-    """
-    shape = source.shape
-    known: list[int] = []
-    unknown = False
-    for ssa, n, size in zip(indices, shape, sizes, strict=True):
-        scalar = state.value(ssa).scalar
-        unknown |= scalar is None and n != size
-        known.append(max(0, min(int(scalar or 0), n - size)))
-    lead = tuple(d for d in range(len(shape)) if sizes[d] != shape[d])
-    windows = Windows(shape, lead, {d: sizes[d] for d in lead}, 1)
-    starts: dict[int, Value] = {}
-    for d in lead if unknown else ():
-        starts[d] = components(state, state.value(indices[d]), 0, 1)[0]
-    return _chosen(state, source, windows) if starts else windows, starts, known
