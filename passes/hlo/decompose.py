@@ -87,7 +87,7 @@ class HloDecomposePass(ModulePass):
 
     With `scans`, ops along rows become composites instead: running sums of floats become
     recurrences, argmax and argmin become a maximum and `first_match`, sorts become `sort_rows` or
-    `sort_pairs`, and topk becomes `top_rows` or `top_values`. Pooling windows, other dots and
+    `sort_pairs`, and topk becomes `top_rows`. Pooling windows, other dots and
     convolutions, reverse, and the regions of reducers are not changed. The regions of composites
     are decomposed like the program.
     """

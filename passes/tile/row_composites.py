@@ -9,12 +9,10 @@ from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.decompositions.row_sorts import SORT_PAIRS, SORT_ROWS
-from neuronir.passes.hlo.decompositions.row_tops import TOP_ROWS, TOP_VALUES
+from neuronir.passes.hlo.decompositions.row_tops import TOP_CODES, TOP_ROWS
 from neuronir.passes.hlo.decompositions.searches import FIRST_MATCH
 
-TOPS = frozenset((TOP_ROWS, TOP_VALUES))
-"""Kinds whose rows become shorter."""
-ORDERS = frozenset((SORT_ROWS, SORT_PAIRS)) | TOPS
+ORDERS = frozenset((SORT_ROWS, SORT_PAIRS, TOP_CODES, TOP_ROWS))
 """Kinds that reorder rows, along the last dimension of all operands and results."""
 ROWS = frozenset((FIRST_MATCH,)) | ORDERS
 """Kinds whose rows, along dimension `axes` of the first operand, are on the free axis."""
@@ -47,8 +45,8 @@ def of_rows(op: Operation) -> TypeGuard[CompositeOp]:
 
 def row_passes(op: CompositeOp) -> float:
     """Return the passes of a composite over its rows, of one element a partition a cycle."""
-    if op.kind.data in TOPS:
-        return 6.0 * -(-count_of(op) // 8)
+    if op.kind.data in (TOP_CODES, TOP_ROWS):
+        return 3.0 * -(-count_of(op) // 8) + 3.0 * (op.kind.data == TOP_CODES)
     if op.kind.data == FIRST_MATCH:
         return 3.0
     steps = (shape_of(op.operands[0])[axis_of(op)] - 1).bit_length()

@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 
 from tests.differential.stages import stages
 
-SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1.0, 1e-45], np.float32)
+SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1.0, 6e-45], np.float32)
+"""The last is the smallest number that is not taken for a zero."""
 
 
 def _program(rows: int, n: int, k: int) -> str:

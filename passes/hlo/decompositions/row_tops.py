@@ -1,13 +1,10 @@
-"""Find the k best of rows on engines that find eight at once: `top_rows` and `top_values`.
+"""Find the k best of rows on engines that find eight at once: composite `top_rows`.
 
-`top_rows` returns fp32 values and their positions, `top_values` only the values. Engines compare in
-fp32, where zeros of both signs are equal and NaN is unordered. These special values are therefore
-searched separately, as words of their kind and position. In the main search they keep their
-position among the others.
+Engines compare in fp32. Narrow types are searched as fp32 integers, and f32 values as codes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import IntegerAttr, f32, i32, i64
@@ -17,46 +14,40 @@ from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.support.dtypes import byte_size, is_float, is_integer
 from neuronir.passes.hlo.composites.region import cut, wrap
 from neuronir.passes.hlo.decompositions import sorting
+from neuronir.passes.hlo.decompositions.row_codes import code_of, from_code
 from neuronir.passes.hlo.decompositions.total_order import from_key, key_of
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, integer, shape
 from neuronir.passes.hlo.support.walk import COMPOSITE, Rule
 
-TOP_ROWS, TOP_VALUES = "top_rows", "top_values"
+TOP_ROWS, TOP_CODES = "top_rows", "top_codes"
 """top_rows(x) of f32: the `k` largest of each row (the last dimension), then their positions; of
-equal values the first ones. top_values(x): the values alone. A value below all others, which may
-fill the end, comes in any order.
+equal values the first ones. Values are neither NaN nor infinite. top_codes(x): the codes of the
+largest of any f32 values, then their positions.
 """
-_FEWEST, _MOST = 4, 256
+_FEWEST, _MOST = 2, 256
 """Limits of k: fewer are selected one by one, and for more the row is sorted."""
-_SHORTEST, LONGEST = 64, 16384
-"""Limits of elements of a row, and of a piece of one."""
-_TWICE, _LONGEST_TWICE = 16, 8192
-"""Limits of k for which elements of a piece are replaced once, and of elements of a piece in which
-they are replaced more often: that takes three buffers.
-"""
-_SHORT, _EACH = 1024, 64
-"""Limit of elements of a piece for which all intermediate values fit in SBUF, and the fixed cost of
-an instruction for a piece, in elements.
-"""
+_SHORTEST, _LONGEST = 64, 8192
+"""Limits of elements of a row, and of a piece of one: a search needs three buffers."""
+_EACH = 64
+"""The fixed cost of an instruction for a piece, in elements."""
 _ONE_BY_ONE = 7
 """Passes over a row to select one element."""
-_SEARCHED = 5
-"""Passes over a row to select eight elements, including those for words."""
-_EIGHTH, _PREPARED, _LATENCY = 0.6, 20, 25_000
-"""Passes of a search of f32 values for each selected element, and for all; and the fixed cost, in
+_SEARCHED, _PREPARED, _LATENCY = 3, 4, 25_000
+"""Passes of a search for eight selected elements, and to write codes; and the fixed cost, in
 elements of a partition (about as many ns).
 """
-_ROWS = 128
-"""Partitions: with fewer rows, rows are split."""
+_RAGGED = 8_000
+"""The cost of elements after the last piece, in elements of a partition."""
+_ROWS, _TURNS = 128, 16
+"""Partitions: with fewer rows, rows are split. And a limit of pieces on each of them."""
 _COMPARED, _GATHERED = 3, 20
 """Time to compare a position with one other, on all partitions at once, and to gather one element,
 in ns.
 """
-_PLACES = 2**21
-"""Limit of positions in a word: together with three bits for the kind, a word is exact in f32."""
-_SIGN, _ONE, _INFINITY, _QUIET_NAN = -(2**31), 0x3F800000, 0x7F800000, 0x7FC00000
-_INF = float("inf")
+_PLACES = 2**24
+"""Limit of positions: they are exact in f32."""
+_SIGN = -(2**31)
 
 
 def topk(op: Operation, e: Emitter) -> SSAValue | None:
@@ -78,10 +69,11 @@ def _searched(op: Operation, e: Emitter) -> SSAValue | None:
         return None
     each = max(prod(dims) // _ROWS, 4 * k)
     if is_float(type_) and byte_size(type_) == 4:
-        if _ONE_BY_ONE * k * each < (_EIGHTH * k + _PREPARED) * each + _LATENCY:
+        if _ONE_BY_ONE * k * each < (_SEARCHED * -(-k // 8) + _PREPARED) * each + _LATENCY:
             return None
-        turned = x if largest else _negated(x, e)
-        values, places = _of_floats(turned, k, e)
+        row = _cut_row(x if largest else _negated(x, e), k, e)
+        codes, places = _best(row, k, e, coded=False)
+        values = from_code(codes, e)
         return e.tuple([values if largest else _negated(values, e), e.convert(places, i32)])
     if byte_size(type_) > 2 or not (is_float(type_) or is_integer(type_)):
         return None
@@ -140,55 +132,6 @@ class _Cut:
         return row if rest is None else e.concatenate([row, rest], len(self.front))
 
 
-def _of_floats(x: SSAValue, k: int, e: Emitter) -> tuple[SSAValue, SSAValue]:
-    """Return the k largest f32 values in total order (NaNs are equal), and their positions
-    (f32).
-    """
-    row = _cut_row(x, k, e)
-    within = e.iota(shape(row.pieces), len(shape(row.pieces)) - 1, f32)
-    plain, words = _plain_and_words(row.pieces, within, e)
-    rest, others = None, None
-    if row.rest is not None:
-        rest, others = _plain_and_words(row.rest, row.behind(e), e)
-    if row.count > 1:
-        words = e.reshape(top_values(words, k, e), [*row.front, row.count, k])
-        words = e.binary("subtract", words, row.begin(k, e))
-        words = row.joined(words, others, e)
-    special = e.convert(top_values(e.reshape(words, [*row.front, shape(words)[-1]]), k, e), i32)
-    values, found = _best(replace(row, pieces=plain, rest=rest), k, e)
-    number = e.binary("and", e.compare_number(values, 0, "NE"), _finite(values, e))
-    special = _aligned(special, values, number, e)
-    kind = e.binary_number("shift_right_logical", special, _PLACES.bit_length() - 1)
-    kind = e.select(number, e.fill_like(7, kind), kind)
-    place = e.binary_number("and", e.unary("not", special), _PLACES - 1)
-    bits = e.bitcast(values, i32)
-    for code, pattern in ((6, _QUIET_NAN), (4, 0), (3, _SIGN), (1, _QUIET_NAN | _SIGN)):
-        bits = e.select(e.compare_number(kind, code, "EQ"), e.fill_like(pattern, bits), bits)
-    return e.bitcast(bits, f32), e.select(number, found, e.convert(place, f32))
-
-
-def _plain_and_words(x: SSAValue, places: SSAValue, e: Emitter) -> tuple[SSAValue, SSAValue]:
-    """Return the elements with NaN replaced by infinities, and words of special values.
-
-    A word is the kind, 1 to 6 (-NaN, -inf, -0, 0, inf, NaN), followed by the distance to the end of
-    all positions. Other values get the word 0.
-    """
-    nan = e.compare(x, x, "NE")
-    bits = e.bitcast(x, i32)
-    ends = e.binary_number("and", bits, _SIGN)
-    ends = e.bitcast(e.binary_number("or", ends, _INFINITY), f32)
-    plain = e.select(nan, ends, x)
-    infinite = e.convert(e.compare_number(e.unary("abs", plain), _INF, "EQ"), f32)
-    zero = e.convert(e.compare_number(x, 0, "EQ"), f32)
-    # 4 + size or 3 - size by sign; size is 0 for zeros, 1 for infinities, 2 for NaN
-    size = e.binary("add", infinite, e.convert(nan, f32))
-    one = e.binary_number("or", e.binary_number("and", bits, _SIGN), _ONE)
-    code = e.binary("multiply", e.binary_number("add", size, 0.5), e.bitcast(one, f32))
-    word = e.binary("subtract", e.binary_number("multiply", code, _PLACES), places)
-    word = e.binary_number("add", word, 4.5 * _PLACES - 1)
-    return plain, e.binary("multiply", word, e.binary("maximum", infinite, zero))
-
-
 def _taken(numbers: SSAValue, places: SSAValue, e: Emitter) -> SSAValue:
     """Return the elements (finite f32) of each row at the given positions.
 
@@ -204,33 +147,6 @@ def _taken(numbers: SSAValue, places: SSAValue, e: Emitter) -> SSAValue:
     return e.reduce(e.select(hits, spread, e.fill_like(0, spread)), 0, [last], "add")
 
 
-def _finite(x: SSAValue, e: Emitter) -> SSAValue:
-    return e.binary("and", e.compare_number(x, _INF, "LT"), e.compare_number(x, -_INF, "GT"))
-
-
-def _aligned(words: SSAValue, values: SSAValue, number: SSAValue, e: Emitter) -> SSAValue:
-    """Return the code of each special value among the best.
-
-    Infinities come first, zeros after the positive values, and the others after all values.
-    """
-    dims, last = shape(values), len(shape(values)) - 1
-
-    def count(which: SSAValue) -> SSAValue:
-        total = e.reduce(e.convert(e.binary("and", which, number), f32), 0, [last], "add")
-        return e.broadcast(total, dims, range(last))
-
-    above, below = (e.compare_number(values, 0, way) for way in ("GT", "LT"))
-    zeros_on = e.convert(e.compare_number(values, 0, "LE"), f32)
-    end = e.convert(e.compare_number(values, -_INF, "EQ"), f32)
-    skipped = e.binary(
-        "add",
-        e.binary("multiply", zeros_on, count(above)),
-        e.binary("multiply", end, count(below)),
-    )
-    place = e.binary("subtract", e.iota(dims, last, f32), skipped)
-    return _taken(words, e.binary_number("maximum", place, 0), e)
-
-
 def _pieces(dims: Sequence[int], k: int) -> int:
     """Return the number of pieces of a row that takes the fewest cycles.
 
@@ -238,16 +154,16 @@ def _pieces(dims: Sequence[int], k: int) -> int:
     all pieces are searched again.
     """
     rows, n = prod(dims[:-1]), dims[-1]
-    least = max(-(-n // (LONGEST if k <= _TWICE else _LONGEST_TWICE)), 1)
-    most = max(least, min(max(2 * -(-n // _SHORT), -(-_ROWS // rows)), n // (4 * k)))
+    least = max(-(-n // _LONGEST), 1)
+    most = max(least, min(max(2 * least, _TURNS * _ROWS // rows), n // (4 * k)))
     search = _SEARCHED * -(-k // 8)
 
     def cycles(count: int) -> tuple[int, int]:
         length = n // count
-        prepared = _PREPARED if length <= _SHORT else 2 * _PREPARED
-        time = -(-rows * count // _ROWS) * (length + _EACH) * (prepared + search)
+        time = -(-rows * count // _ROWS) * (length + _EACH) * (_PREPARED + search)
         if count > 1:
             best = count * k + n % count
+            time += _RAGGED * (n % count > 0)
             time += -(-rows // _ROWS) * ((best + _EACH) * search + _COMPARED * k * best)
         return time, count
 
@@ -267,16 +183,17 @@ def _cut_row(x: SSAValue, k: int, e: Emitter) -> _Cut:
     return _Cut(tuple(front), count, e.reshape(even, [rows, count, length]), rest)
 
 
-def _best(row: _Cut, k: int, e: Emitter) -> tuple[SSAValue, SSAValue]:
-    """Return the k largest of each row and their positions (f32)."""
-    values, places = _halves(top_rows(row.pieces, k, e), k, e)
+def _best(row: _Cut, k: int, e: Emitter, coded: bool = True) -> tuple[SSAValue, SSAValue]:
+    """Return the k largest of each row and their positions (f32); codes of values without one."""
+    values, places = _halves(top_rows(row.pieces, k, e, coded), k, e)
     if row.count == 1:
         return e.reshape(values, [*row.front, k]), e.reshape(places, [*row.front, k])
     begin = row.begin(k, e)
     places = e.binary("add", e.reshape(places, shape(begin)), begin)
     places = row.joined(places, None if row.rest is None else row.behind(e), e)
     values = e.reshape(values, shape(begin))
-    values, order = _halves(top_rows(row.joined(values, row.rest, e), k, e), k, e)
+    rest = row.rest if coded or row.rest is None else code_of(row.rest, e)
+    values, order = _halves(top_rows(row.joined(values, rest, e), k, e), k, e)
     return values, _taken(places, order, e)
 
 
@@ -289,26 +206,15 @@ def _halves(both: SSAValue, k: int, e: Emitter) -> tuple[SSAValue, SSAValue]:
     )
 
 
-def top_rows(x: SSAValue, k: int, e: Emitter) -> SSAValue:
-    """Build the composite `top_rows`."""
-    return _composite(x, k, TOP_ROWS, e)
-
-
-def top_values(x: SSAValue, k: int, e: Emitter) -> SSAValue:
-    """Build the composite `top_values`."""
-    return _composite(x, k, TOP_VALUES, e)
-
-
-def _composite(x: SSAValue, k: int, kind: str, e: Emitter) -> SSAValue:
-    pair = e.op("topk", [x], k=k, largest=True)
-    found = e.tuple_element(pair, 0)
-    if kind == TOP_ROWS:
-        places = e.convert(e.tuple_element(pair, 1), f32)
-        found = e.concatenate([found, places], len(shape(x)) - 1)
+def top_rows(x: SSAValue, k: int, e: Emitter, coded: bool = True) -> SSAValue:
+    """Build the composite `top_rows`, or `top_codes` of values that are not codes."""
+    pair = e.op("topk", [x if coded else code_of(x, e)], k=k, largest=True)
+    places = e.convert(e.tuple_element(pair, 1), f32)
+    found = e.concatenate([e.tuple_element(pair, 0), places], len(shape(x)) - 1)
     part = cut(found, [x])
     assert part is not None  # created above
     params = {"axes": i64_array([len(shape(x)) - 1]), "k": IntegerAttr(k, i64)}
-    return wrap(part, kind, params)
+    return wrap(part, TOP_ROWS if coded else TOP_CODES, params)
 
 
 RULES: dict[str, Rule] = {"topk": topk}

@@ -8,9 +8,11 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import SSAValue
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
-from neuronir.dialects.nc.enums import DType, Engine
+from neuronir.dialects.nc.enums import AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.hlo.decompositions.row_codes import STEPS
+from neuronir.passes.hlo.decompositions.row_tops import TOP_CODES
 from neuronir.passes.lowering.emitter import Emitter
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, dense, join, split_at
 from neuronir.passes.lowering.layouts.natural import in_dimensions
@@ -27,57 +29,73 @@ EIGHT = 8
 class TopRow:
     """One row on each partition: its elements, in one dimension, and the destination.
 
-    The destination has room for positions if they are wanted.
+    The destination has room for the values and for their positions.
     """
 
     elements: View
     values: View
-    places: View | None
+    places: View
 
 
-def take_largest(emitter: Emitter, rows: Sequence[TopRow]) -> None:
+def take_largest(emitter: Emitter, rows: Sequence[TopRow], codes: bool) -> None:
     """Write the k largest fp32 values of each row, descending, and their positions (fp32).
 
-    Of equal values the first come first. Rows have 8 to 16384 elements. Values are neither NaN nor,
-    except for those that remain at the end, -inf.
+    With `codes`, elements are replaced by their codes, and may be NaN or infinite.
+    Of equal values the first come first. Rows have 8 to 16384 elements. Values are neither NaN nor
+    -inf.
     """
     for row in rows:
-        _largest(emitter, row)
+        _largest(emitter, row, codes)
 
 
-def _largest(emitter: Emitter, row: TopRow) -> None:
+def _coded(emitter: Emitter, elements: View, target: View) -> View:
+    """Write the codes of elements to a target, in 32-bit integers, and return the target."""
+    here, there = replace(elements, dtype="i32"), replace(target, dtype="i32")
+    for i in range(0, len(STEPS), 2):
+        (op0, a), (op1, b) = STEPS[i : i + 2]
+        emitter.tensor_scalar(there, here, AluOp[op0], a, AluOp[op1], b, engine=Engine.POOL)
+        here = there
+    return target
+
+
+def _largest(emitter: Emitter, row: TopRow, codes: bool) -> None:
     partitions, ((_, k),) = row.values.partitions, row.values.free
     length = prod(n for _, n in row.elements.free)
     wide = -(-k // EIGHT) * EIGHT
     best = View(emitter.sbuf(partitions, wide, DType.F32), 0, partitions, ((1, EIGHT),))
-    where = None
-    if row.places is not None:
-        where = View(emitter.sbuf(partitions, wide, DType.U32), 0, partitions, ((1, EIGHT),))
+    where = View(emitter.sbuf(partitions, wide, DType.U32), 0, partitions, ((1, EIGHT),))
     here = row.elements
     rests: list[View] = []  # taken in turn: no instruction may write what it reads at other places
+
+    def other() -> View:
+        if len(rests) < 2:
+            buffer = emitter.sbuf(partitions, length, DType.F32)
+            rests.append(View(buffer, 0, partitions, ((1, length),)))
+            return rests[-1]
+        return rests[here is rests[0]]
+
+    if codes:
+        here = _coded(emitter, here, other())
     for first in range(0, wide, EIGHT):
         found = replace(best, offset=first)
         emitter.emit("max8", [found], [here], {}, Engine.DVE)
-        if where is not None:
-            at = replace(where, offset=first)
-            emitter.emit("find_index8", [at], [here, found], {}, Engine.DVE)
+        at = replace(where, offset=first)
+        emitter.emit("find_index8", [at], [here, found], {}, Engine.DVE)
         if first + EIGHT < wide:
-            if len(rests) < 2:
-                buffer = emitter.sbuf(partitions, length, DType.F32)
-                rests.append(View(buffer, 0, partitions, ((1, length),)))
-            rest = rests[first // EIGHT % 2]
+            rest = other()
             params = {"value": float("-inf")}
             emitter.emit("match_replace8", [rest], [here, found], params, Engine.DVE)
             here = rest
     emitter.copy(row.values, replace(best, free=((1, k),)), Engine.DVE)
-    if where is not None and row.places is not None:
-        emitter.copy(row.places, replace(where, free=((1, k),)), Engine.DVE)
+    emitter.copy(row.places, replace(where, free=((1, k),)), Engine.DVE)
 
 
-def top_of_form(emitter: Emitter, form: Form, n: int, target: Form, width: int, k: int) -> None:
+def top_of_form(
+    emitter: Emitter, form: Form, n: int, target: Form, width: int, k: int, codes: bool
+) -> None:
     """Write the `k` largest of each row of `n` elements of a copy to one with rows of `width`.
 
-    Both are on the same partitions. The positions follow, if there is room for them.
+    Both are on the same partitions. The positions follow the values, or their codes with `codes`.
     """
     front = [b for a, _ in form.free for b in split_at(a, (n,)) or (a,) if b.stride >= n]
     partitions = min(form.partitions, target.partitions)
@@ -88,13 +106,12 @@ def top_of_form(emitter: Emitter, form: Form, n: int, target: Form, width: int, 
     for number in numbers_of(front):
         elements = form.at(number, partitions, [(d.strides[0], d.size) for d in inside])
         out = target.at(number // n * width, partitions, ((step, k),))
-        places = replace(out, offset=out.offset + k * step) if width > k else None
-        rows.append(TopRow(elements, out, places))
-    take_largest(emitter, rows)
+        rows.append(TopRow(elements, out, replace(out, offset=out.offset + k * step)))
+    take_largest(emitter, rows, codes)
 
 
 def lower_top(state: Lowering, op: CompositeOp) -> bool:
-    """Lower top_rows or top_values, with the rows on the free axis."""
+    """Lower top_rows or top_codes, with the rows on the free axis."""
     form, n = form_of_rows(state, op.operands[0])
     *front, width = state.shape(op.results[0])
     count = op.params.data["k"]
@@ -108,7 +125,8 @@ def lower_top(state: Lowering, op: CompositeOp) -> bool:
     free = [*(narrower(a) for a in rows), atom(width, 1)]
     buffer = state.emitter.sbuf(form.partitions, prod(a.size for a in free), DType.F32)
     out = Form(buffer, mine, join(dense(free)), copies=form.copies)
-    top_of_form(state.emitter, form, n, out, width, int(count.value.data))
+    codes = op.kind.data == TOP_CODES
+    top_of_form(state.emitter, form, n, out, width, int(count.value.data), codes)
     made = new_value((prod(front), width), DType.F32)
     made.forms.append(out)
     state.set(op.results[0], reshape(made, (*front, width)))

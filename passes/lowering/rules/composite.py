@@ -4,7 +4,7 @@ from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.passes.hlo.decompositions.row_sorts import SORT_PAIRS, SORT_ROWS
-from neuronir.passes.hlo.decompositions.row_tops import TOP_ROWS, TOP_VALUES
+from neuronir.passes.hlo.decompositions.row_tops import TOP_CODES, TOP_ROWS
 from neuronir.passes.hlo.decompositions.searches import FIRST_MATCH
 from neuronir.passes.lowering.products.epilogue import activation_of
 from neuronir.passes.lowering.rows.norms import lower_norm
@@ -24,8 +24,8 @@ DIRECT = {
     FIRST_MATCH: lower_first_match,
     SORT_ROWS: lower_sort_rows,
     SORT_PAIRS: lower_sort_pairs,
+    TOP_CODES: lower_top,
     TOP_ROWS: lower_top,
-    TOP_VALUES: lower_top,
 }
 """Composites with better instructions than those of their single ops; a rule returns False if it
 does not apply.

@@ -213,7 +213,7 @@ def _sort_rows(op: Operation, costs: Costs) -> list[Plan]:
     return out
 
 
-@register_plans("hlo.composite.top_rows", "hlo.composite.top_values")
+@register_plans("hlo.composite.top_rows", "hlo.composite.top_codes")
 def _top(op: Operation, costs: Costs) -> list[Plan]:
     """Plan rows on the free axis: up to three instructions for every eight elements."""
     assert isinstance(op, CompositeOp)

@@ -5,6 +5,7 @@ from xdsl.ir import Operation
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.decompositions.row_tops import TOP_CODES
 from neuronir.passes.lowering.layouts.layout import atom, row_major
 from neuronir.passes.lowering.layouts.views import chunks, plan
 from neuronir.passes.lowering.rows.search import Row, find_first
@@ -51,13 +52,13 @@ def lower_sort_rows(state: Lower, op: Operation) -> None:
     state.set(op.results[0], out)
 
 
-@register_lowering("hlo.composite.top_rows", "hlo.composite.top_values")
+@register_lowering("hlo.composite.top_rows", "hlo.composite.top_codes")
 def lower_top(state: Lower, op: Operation) -> None:
     """Select eight elements of a row at a time."""
     assert isinstance(op, CompositeOp)
     n, width = shape_of(op.operands[0])[-1], shape_of(op.results[0])[-1]
     form, out = state.held(op.operands[0]), state.allocate(op.results[0])
-    top_of_form(state.emitter, form, n, out, width, count_of(op))
+    top_of_form(state.emitter, form, n, out, width, count_of(op), op.kind.data == TOP_CODES)
     state.set(op.results[0], out)
 
 
