@@ -54,6 +54,14 @@ from neuronir.dialects.nc.verify import verify_instruction
 from neuronir.dialects.support.identity import by_identity
 from neuronir.dialects.support.ops import NeuronOp
 
+FINITE = "nc.finite"
+"""Marks an addition in which the program itself makes no infinities or NaN: PE may compute it as a
+product with the identity.
+"""
+
+EARLY = "nc.early"
+"""Marks a matmul that starts a sum of the next products while PE waits for their operands."""
+
 
 @dataclass(frozen=True, slots=True)
 class View:

@@ -7,6 +7,7 @@ from xdsl.passes import ModulePass
 
 _CLASSES = {
     "nc-dce": ("dce", "NcDce"),
+    "nc-sum-in-psum": ("sum_in_psum", "NcSumInPsum"),
     "nc-forward-psum": ("forward", "NcForwardPsum"),
     "nc-balance-evictions": ("balance", "NcBalanceEvictions"),
     "nc-order": ("order", "NcOrder"),

@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from neuronir.dialects.nc.enums import Space
+from neuronir.dialects.nc.enums import Engine, Space
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.ops import EARLY
 from neuronir.passes.nc.demand_order import demand_order
-from neuronir.passes.nc.dependence import Shared, dependences
+from neuronir.passes.nc.dependence import Predecessors, Shared, dependences
 from neuronir.passes.nc.listing import (
     LOOP,
     Listing,
@@ -137,6 +138,21 @@ def _order_segment(
     return order
 
 
+def _keep_places(nodes: Sequence[Node], predecessors: Predecessors) -> None:
+    """Let sums that PE starts early follow the products before them in program order.
+
+    They are always ready, and would otherwise take a bank as soon as one is free, which is when the
+    state of a recurrence is complete, and then delay its products.
+    """
+    last: int | None = None
+    for i, node in enumerate(nodes):
+        if node.record is None or node.record.engine != Engine.PE:
+            continue
+        if last is not None and EARLY in node.op.attributes:
+            predecessors[i].setdefault(last, False)
+        last = i
+
+
 def _scheduled(
     listing: Listing,
     segment: Sequence[Node],
@@ -156,6 +172,7 @@ def _scheduled(
     nodes = _numbered(segment)
     shared: Shared = {LOOP + number: (0, 0) for number in around}
     predecessors = dependences(nodes, buffers, listing.bounds, placed=False, shared=shared)
+    _keep_places(nodes, predecessors)
     banks = {a.buffer for n in nodes for a in n.accesses if buffers[a.buffer].space == Space.PSUM}
     elsewhere = outside.before & banks
     lasting = (outside.after & banks) - elsewhere

@@ -90,6 +90,7 @@ def lower_function(function: HloFunc, machine: Machine) -> ModuleOp:
     last = block.last_op
     assert last is not None
     state.special = special_values(block)
+    state.made_special = special_values(block, arguments=False)
     state.loads = Values(block, machine).loads()
     for i, ssa in enumerate(leaves(last)):
         state.results.setdefault(ssa, []).append(i)

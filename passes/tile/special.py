@@ -22,13 +22,16 @@ _MOVES = frozenset(("tile.convert_layout", "hlo.reshape", "hlo.transpose", "hlo.
 _REDUCTIONS = frozenset(("hlo.reduce", "hlo.reduce_window"))
 
 
-def special_values(block: Block) -> frozenset[SSAValue]:
-    """Return the values of a function that may contain infinities or NaN."""
+def special_values(block: Block, arguments: bool = True) -> frozenset[SSAValue]:
+    """Return the values of a function that may contain infinities or NaN.
+
+    Without `arguments`, the arguments are assumed to be finite.
+    """
     ops = list(_nested(block))
     multiplied = reaches_products(ops)
     found: set[SSAValue] = set()
     for argument in block.args:
-        if argument not in multiplied and _float(argument):
+        if arguments and argument not in multiplied and _float(argument):
             found.add(argument)
     for op in ops:
         if isinstance(op, ConstantOp):

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine
-from neuronir.dialects.nc.ops import View
+from neuronir.dialects.nc.ops import FINITE, View
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import string
@@ -135,10 +136,13 @@ def _tensors(
         sides = _scaled_by_act(state, op, sides, out)
         sides = small_in_psum(state, sides, out)
     waiting = next((i for i, s in enumerate(sides) if isinstance(s, Lazy) and s.steps), None)
+    summand = alu is AluOp.ADD and not any(v in state.made_special for v in op.operands)
     for step in steps(state, out, sides):
         a, b = step.sources
         if waiting is None:
             state.emitter.tensor_tensor(alu, step.out, a, b, engine)
+            if summand:
+                state.emitter.ops[-1].attributes[FINITE] = UnitAttr()
             continue
         lazy = sides[waiting]
         assert isinstance(lazy, Lazy)

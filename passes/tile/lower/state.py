@@ -55,6 +55,7 @@ class Lower:
         self.loads = Weights()  # how busy the resources are
         self.counters: dict[SSAValue, Form] = {}  # for long loops, by iteration
         self.special: frozenset[SSAValue] = frozenset()  # values with infinities or NaN
+        self.made_special: frozenset[SSAValue] = frozenset()  # made by the program, not an argument
         self.values: dict[SSAValue, Value] = {}
         self.memory: dict[SSAValue, Form] = {}  # values in HBM
         self.padded: dict[SSAValue, Padded] = {}  # arrays in HBM that are padded by their loads
