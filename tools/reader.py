@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-_GENERATED = ("passes.md", "commands.md", "error-codes.md", "reference-")
+_GENERATED = ("passes.md", "commands.md", "error-codes.md", "reference-", "operators-")
 _SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`*])")
 _FEWEST_WORDS = 5
 

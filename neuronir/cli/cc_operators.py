@@ -3,7 +3,7 @@
 from neuronir.passes.hlo.decompose import decompositions
 from neuronir.passes.lowering.function import RULES
 
-_STRUCTURE = ("call", "conditional", "constant", "get_tuple_element", "parameter", "tuple", "while")
+STRUCTURE = ("call", "conditional", "constant", "get_tuple_element", "parameter", "tuple", "while")
 """Structural ops: inlined, unrolled or folded before lowering."""
 
 _PUBLISHED: dict[str, tuple[str, ...]] = {
@@ -66,5 +66,5 @@ def xla_operators() -> list[str]:
     those that earlier passes remove.
     """
     lowered = (name.removeprefix("hlo.") for name in RULES)
-    names = {*lowered, *decompositions(), *_STRUCTURE} - {"composite"}
+    names = {*lowered, *decompositions(), *STRUCTURE} - {"composite"}
     return sorted("".join(map(str.capitalize, name.split("_"))) for name in names)

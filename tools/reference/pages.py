@@ -7,6 +7,7 @@ from neuronir.targets.simulator.report_fields import fields_markdown
 from tools.reference.commands import commands_page
 from tools.reference.dialects import hlo_page, nc_page, tile_page
 from tools.reference.error_pages import error_pages
+from tools.reference.operators import operator_pages
 from tools.reference.passes import passes_page
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -25,4 +26,5 @@ def pages() -> dict[str, str]:
         "reference-nc.md": nc_page(),
         "commands.md": commands_page(),
         **error_pages(),
+        **operator_pages(),
     }

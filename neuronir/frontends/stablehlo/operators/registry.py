@@ -16,11 +16,11 @@ _STRUCTURE = frozenset(
     "func.return stablehlo.return mhlo.return chlo.return sdy.return builtin.module func.func "
     "sdy.mesh".split()
 )
-_DYNAMIC = frozenset(
+DYNAMIC = frozenset(
     "set_dimension_size dynamic_reshape dynamic_broadcast_in_dim dynamic_iota dynamic_pad "
     "dynamic_gather dynamic_conv real_dynamic_slice".split()
 )
-_UNSUPPORTED = frozenset(
+UNSUPPORTED = frozenset(
     "infeed outfeed send recv create_token after_all einsum unary_einsum torch_index_select "
     "uniform_quantize uniform_dequantize async_start async_update async_done map "
     "ragged_dot scan".split()
@@ -56,7 +56,7 @@ def check_name(name: str, position: int, reader: Reader) -> None:
             help="convert it with `stablehlo-translate --deserialize`, or print the module of "
             "jax.export with `exported.mlir_module()`",
         )
-    if mnemonic in _DYNAMIC and dialect in _DIALECTS:
+    if mnemonic in DYNAMIC and dialect in _DIALECTS:
         reader.fail(
             f"{name} makes a dynamic shape, which is not supported",
             position,
@@ -71,7 +71,7 @@ def check_name(name: str, position: int, reader: Reader) -> None:
             code="NCC_EUOC002",
             help="lower the function of one device, without jax.shard_map",
         )
-    if mnemonic in _UNSUPPORTED or dialect in ("mhlo", "sdy", "shape", "arith", "tensor"):
+    if mnemonic in UNSUPPORTED or dialect in ("mhlo", "sdy", "shape", "arith", "tensor"):
         help = _FOR_CPU if dialect == "chlo" else None
         reader.fail(f"unsupported operator {name}", position, code="NCC_EUOC002", help=help)
     help = "ops are those of the dialects stablehlo and chlo of StableHLO 1.13, and func"
