@@ -71,8 +71,8 @@ class HloDecomposePass(ModulePass):
       functions of narrow floats are computed in f32.
     - Integers: divide and remainder (a corrected quotient in f32), power (by squaring), popcnt,
       count_leading_zeros, and shifts by the width or more.
-    - Normalisation and windows: batch_norm_*, cumulative reduce_window (by doubling), and
-      select_and_scatter.
+    - Normalisation and windows: batch_norm_*, cumulative reduce_window (by doubling, and in
+      pieces if it is long), and select_and_scatter.
     - Reductions: of (value, index) pairs, from a computed initial value, and long ones to few
       elements (in two stages).
     - Scatters: that multiply or combine bits (updates of one element are combined first), that add

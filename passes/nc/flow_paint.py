@@ -385,14 +385,14 @@ def _grain(read: Region, writes: list[Region]) -> int:
 
 @lru_cache(maxsize=256)
 def _granules(shape: Shape, grain: int) -> NDArray[np.int64]:
-    """Return the bytes of a shape in grains, relative to its lowest byte."""
+    """Return the bytes of a shape in grains, relative to its lowest byte, in order."""
     at = np.arange(shape.width // grain, dtype=np.int64)
     reach, apart = shape.width, True
     for stride, count in shape.dims:
         at = (np.arange(count, dtype=np.int64)[:, None] * (stride // grain) + at).reshape(-1)
         apart = apart and stride >= reach
         reach += stride * (count - 1)
-    return at if apart else np.array(sorted(set(at.tolist())), dtype=np.int64)
+    return at if apart else np.unique(at)
 
 
 class TooLarge(Exception):
@@ -407,7 +407,9 @@ def _within(
     last = (distance + write.shape.high - low) // grain
     inside = (places >= first) & (places < last)
     if write.shape.dims and inside.any():
-        inside &= np.isin(places, _granules(write.shape, grain) + first)
+        written = _granules(write.shape, grain)
+        wanted = places[inside] - first
+        inside[inside] = written[np.searchsorted(written, wanted, "right") - 1] == wanted
     return inside
 
 

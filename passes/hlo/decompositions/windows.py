@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import byte_size, is_float
+from neuronir.passes.hlo.decompositions.pieces import pieces_of, running_in_pieces
 from neuronir.passes.hlo.rules.arithmetic import neutral_element
 from neuronir.passes.hlo.support.build import Emitter, reducer_opcode
 from neuronir.passes.hlo.support.values import (
@@ -39,6 +40,9 @@ def reduce_window(op: Operation, e: Emitter) -> SSAValue | None:
         return None
     # Narrow floats accumulate in f32.
     narrow = is_float(element(x)) and byte_size(element(x)) < 4
+    folded = running_in_pieces(x, axis, opcode, neutral, backwards, e)
+    if folded is not None:
+        return folded
     x = e.convert(x, f32) if narrow else x
     start = e.scalar(neutral, element(x))
     n, step, rank = shape(x)[axis], 1, len(shape(x))
@@ -56,6 +60,8 @@ def without_scans(op: Operation, e: Emitter) -> SSAValue | None:
     """
     direction = cumulative(op)
     if direction is None or direction[1] or reducer_opcode(op) not in _SCANS:
+        return reduce_window(op, e)
+    if pieces_of(shape(op.operands[0]), direction[0]) is not None:
         return reduce_window(op, e)
     kind, n = element(op.operands[0]), shape(op.operands[0])[direction[0]]
     if not is_float(kind) or byte_size(kind) < 2 or not _SHORTEST <= n <= _LONGEST:

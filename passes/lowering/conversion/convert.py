@@ -281,8 +281,6 @@ class Converter(KnownValues):
 
     def _too_large(self, source: Value, partition: Sequence[tuple[Atom, int]]) -> bool:
         """Return whether a copy of an on-chip value would be too large for a slice of it."""
-        if all(not f.hbm for f in self.source_forms(source)):
-            return False
         elements = -(-source.size // max(1, prod(a.size for a, _ in partition)))
         room = self.machine.sbuf_usable_partition_bytes
         return elements * source.dtype.size * SLICED_SHARE > room
@@ -407,7 +405,7 @@ class Converter(KnownValues):
             return self._into_hbm(value)
 
     def _into_hbm(self, value: Value) -> Form:
-        if value.source is not None and value.from_source is not None:
+        if value.source is not None and value.from_source is not None and not self._few(value):
             for copy in (self.in_hbm, self._packed, self._written_out):
                 mapped = value.from_source(copy(value.source))
                 if mapped is not None:
@@ -435,6 +433,15 @@ class Converter(KnownValues):
         form = hbm_form(buffer, value)
         value.forms.append(form)
         return form
+
+    def _few(self, value: Value) -> bool:
+        """Return whether a view has few of the elements of an on-chip source, so that it is written
+        by itself.
+        """
+        assert value.source is not None
+        forms = list(self.source_forms(value))
+        few = value.size * FEW_ROWS <= value.source.size
+        return few and bool(forms) and not any(f.hbm for f in self.source_forms(value.source))
 
     def _packed(self, value: Value) -> Form:
         """Write the distinct elements of a value to HBM in row-major order, and return that copy.
