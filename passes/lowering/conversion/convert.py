@@ -53,6 +53,7 @@ from neuronir.passes.lowering.layouts.views import (
     dma_reaches,
     dma_views,
     in_parts,
+    in_turn,
     plan,
     walked,
 )
@@ -476,12 +477,12 @@ class Converter(KnownValues):
         chip, memory = (dst, src) if load else (_once(src, dst), dst)
         if space_of(chip.buffer) is Space.PSUM:
             chip = self.to_sbuf(chip)
-        for pair in self._accesses(chip, memory):
-            for chip_view, memory_view in in_parts(*pair):
-                if load:
-                    self.emitter.dma(chip_view, memory_view)
-                else:
-                    self.emitter.dma(memory_view, chip_view)
+        parts = [list(in_parts(*pair)) for pair in self._accesses(chip, memory)]
+        for chip_view, memory_view in in_turn(parts):
+            if load:
+                self.emitter.dma(chip_view, memory_view)
+            else:
+                self.emitter.dma(memory_view, chip_view)
 
     def _accesses(self, chip: Form, memory: Form) -> Iterator[tuple[View, View]]:
         """Return the accesses, on the chip and in HBM, of the transfers between two forms."""
