@@ -286,3 +286,23 @@ def test_select_and_scatter_with_overlapping_windows_and_ties() -> None:
     x = rng.integers(0, 3, (2, 9, 7)).astype(np.float32)
     s = rng.standard_normal((2, 5, 4)).astype(np.float32)
     compare(SELECT_AND_SCATTER, [x, s], 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("dims", "made", "window"),
+    (
+        ((2, 16, 24), (2, 2, 3), "size=1x8x8 stride=1x8x8"),
+        ((2, 19, 17), (2, 4, 5), "size=1x9x10 stride=1x4x2 pad=0_0x1_1x0_1"),
+        ((4, 9, 7), (2, 3, 7), "size=2x3x1 stride=2x3x1"),
+        ((1, 9, 7), (1, 5, 7), "size=1x1x1 stride=1x2x1"),
+    ),
+)
+def test_select_and_scatter_with_other_windows(
+    dims: tuple[int, ...], made: tuple[int, ...], window: str
+) -> None:
+    text = SELECT_AND_SCATTER.replace("size=1x3x3 stride=1x2x2 pad=0_0x1_1x1_1", window)
+    for old, new in (("2,9,7", dims), ("2,5,4", made)):
+        text = text.replace(f"f32[{old}]", f"f32[{','.join(map(str, new))}]")
+    rng = np.random.default_rng(9)
+    x = rng.integers(0, 5, dims).astype(np.float32)
+    compare(text, [x, rng.standard_normal(made).astype(np.float32)], 1e-6)

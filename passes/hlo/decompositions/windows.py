@@ -1,7 +1,6 @@
 """Decompose cumulative reduce_window by doubling, and select_and_scatter by comparing taps."""
 
-from collections.abc import Sequence
-from itertools import product
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Operation, SSAValue
@@ -21,7 +20,7 @@ from neuronir.passes.hlo.support.values import (
 from neuronir.passes.hlo.support.walk import Rule
 
 LARGEST_WINDOW = 64
-"""Gradients of larger pooling windows are not decomposed: each element takes several ops."""
+"""Gradients of pooling windows with more taps, in all dimensions, are not decomposed."""
 
 
 def reduce_window(op: Operation, e: Emitter) -> SSAValue | None:
@@ -112,74 +111,88 @@ def _selector(op: Operation) -> str | None:
 
 
 def select_and_scatter(op: Operation, e: Emitter) -> SSAValue | None:
-    """Compute the gradient of max (or min) pooling.
+    """Compute the gradient of max (or min) pooling, one dimension of the window after the other.
 
-    The taps of a window are strided slices of the padded operand. Comparing them in order gives the
-    number of the selected tap. Each tap then takes the source where it was selected. The taps are
-    scattered back with interior padding and added.
+    The taps of one dimension are strided slices. Comparing them in order gives the value and the
+    number of the selected tap, and the values are the operand of the next dimension. From the last
+    dimension back, each tap takes the source where it was selected; the taps are scattered back
+    with interior padding and added. A window of 8 x 8 has 16 taps, not 64. The selected element is
+    that of a comparison in row-major order: the first of equal elements is in the first row that
+    has the best value.
     """
     operand, source, init = op.operands
     direction = _selector(op)
     window, strides = ints(op, "window_dimensions"), ints(op, "window_strides")
     if direction is None or reducer_opcode(op, 1) != "add" or not is_splat_of(init, 0):
         return None
-    places = list(product(*(range(n) for n in window)))
-    if len(places) > LARGEST_WINDOW:
+    axes = [d for d, sizes in enumerate(zip(window, strides, strict=True)) if sizes != (1, 1)]
+    if sum(window[d] for d in axes) > LARGEST_WINDOW:
         return None
     padding = ints(op, "padding") or (0,) * (2 * len(window))
     low, high = padding[0::2], padding[1::2]
     worst = neutral_element("maximum" if direction[0] == "G" else "minimum", element(operand))
     if worst is None:
         return None
-    padded = e.pad(operand, e.scalar(worst, element(operand)), low, high)
-    chosen = _chosen_place(padded, shape(source), places, strides, direction, e)
-    total: SSAValue | None = None
-    zero = e.fill_like(0, source)
-    for number, place in enumerate(places):
-        here = e.select(e.compare_number(chosen, number, "EQ"), source, zero)
-        spread = _put_back(here, shape(padded), place, strides, init, e)
-        total = spread if total is None else e.binary("add", total, spread)
-    if total is None:
-        return None
-    dims = shape(operand)
-    return e.slice(total, low, [a + n for a, n in zip(low, dims, strict=True)])
+    value = e.pad(operand, e.scalar(worst, element(operand)), low, high)
+    made, chosen = shape(source), []
+    for axis in reversed(axes):
+        taps = _Taps(axis, window[axis], strides[axis], made[axis], shape(value))
+        value, number = _choose(value, taps, direction, e)
+        chosen.append((taps, number))
+    total = source
+    for taps, number in reversed(chosen):
+        total = _put_back(total, taps, number, init, e)
+    limits = [a + n for a, n in zip(low, shape(operand), strict=True)]
+    return e.slice(total, low, limits)
 
 
-def _chosen_place(
-    padded: SSAValue,
-    dims: Sequence[int],
-    places: Sequence[tuple[int, ...]],
-    strides: Sequence[int],
-    direction: str,
-    e: Emitter,
-) -> SSAValue:
-    """Return, for each window, the number of the tap that the select region prefers."""
-    best: SSAValue | None = None
-    chosen = e.fill(0, tensor(tuple(dims), i32))
-    for number, place in enumerate(places):
-        limits = [p + (n - 1) * s + 1 for p, n, s in zip(place, dims, strides, strict=True)]
-        value = e.slice(padded, place, limits, strides)
-        if best is None:
-            best = value
+@dataclass(frozen=True)
+class _Taps:
+    """The taps of windows along one dimension of an array of `dims`: `made` windows of `size`."""
+
+    axis: int
+    size: int
+    stride: int
+    made: int
+    dims: tuple[int, ...]
+
+
+def _choose(value: SSAValue, taps: _Taps, direction: str, e: Emitter) -> tuple[SSAValue, SSAValue]:
+    """Return the element of each window that the select region prefers, and its tap's number."""
+    best, chosen = None, None
+    start, strides = [0] * len(taps.dims), [1] * len(taps.dims)
+    strides[taps.axis] = taps.stride
+    limits = list(taps.dims)
+    for number in range(taps.size):
+        start[taps.axis] = number
+        limits[taps.axis] = number + (taps.made - 1) * taps.stride + 1
+        tap = e.slice(value, start, limits, strides)
+        if best is None or chosen is None:
+            best, chosen = tap, e.fill(0, tensor(shape(tap), i32))
             continue
-        keep = e.compare(best, value, direction)
-        best = e.select(keep, best, value)
+        keep = e.compare(best, tap, direction)
+        best = e.select(keep, best, tap)
         chosen = e.select(keep, chosen, e.fill_like(number, chosen))
-    return chosen
+    assert best is not None and chosen is not None
+    return best, chosen
 
 
 def _put_back(
-    value: SSAValue,
-    dims: Sequence[int],
-    place: Sequence[int],
-    strides: Sequence[int],
-    init: SSAValue,
-    e: Emitter,
+    source: SSAValue, taps: _Taps, chosen: SSAValue, init: SSAValue, e: Emitter
 ) -> SSAValue:
-    """Invert the strided slice at a tap: zeros elsewhere."""
-    covered = [(n - 1) * s + 1 for n, s in zip(shape(value), strides, strict=True)]
-    high = [total - p - c for total, p, c in zip(dims, place, covered, strict=True)]
-    return e.pad(value, init, place, high, [s - 1 for s in strides])
+    """Add the source of each window to the elements of `taps.dims` that were chosen."""
+    low, high, gaps = ([0] * len(taps.dims) for _ in range(3))
+    gaps[taps.axis] = taps.stride - 1
+    total, zero = None, e.fill_like(0, source)
+    covered = (taps.made - 1) * taps.stride + 1
+    for number in range(taps.size):
+        low[taps.axis] = number
+        high[taps.axis] = taps.dims[taps.axis] - number - covered
+        here = e.select(e.compare_number(chosen, number, "EQ"), source, zero)
+        spread = e.pad(here, init, low, high, gaps)
+        total = spread if total is None else e.binary("add", total, spread)
+    assert total is not None
+    return total
 
 
 RULES: dict[str, Rule] = {

@@ -98,7 +98,7 @@ def _max_pool_backward(spatial: int) -> Function:
         strides = n.spread("stride", spatial) or kernel
         pads = n.spread("padding", spatial) or [0] * spatial
         dilations = n.spread("dilation", spatial) or [1] * spatial
-        if prod(kernel) > LARGEST_WINDOW or any(d != 1 for d in dilations):
+        if sum(kernel) > LARGEST_WINDOW or any(d != 1 for d in dilations):
             flat = (prod(lead), prod(dims[len(lead) :]))
             places = b.reshape(n["indices"], (flat[0], _size(n["indices"], flat)))
             updates = b.reshape(grad, shape(places))
