@@ -98,9 +98,13 @@ class Writer(Choice):
         whole = (self.moves and large) or reader.name == "tile.scan"  # a row in its order
         if sum(1 for _ in self.values.uses(value)) >= MANY:  # each would pay for distant elements
             whole = True
-        if self._to_hbm_by(reader) and any(a.stride == 1 for a in old):  # in whole rows
+        turned = self._turned(shape, dtype(value), wanted, old, whole=whole)
+        rows = not any(a.stride == 1 for a in old) and any(
+            a.stride == s == 1 for a, s in turned.free
+        )
+        if self._to_hbm_by(reader) and not rows:  # it would be stored element by element
             return place(shape, wanted)
-        return self._turned(shape, dtype(value), wanted, old, whole=whole)
+        return turned
 
     def _turned(
         self,
