@@ -37,7 +37,8 @@ class HloCanonicalizePass(ModulePass):
     """Simplify ops locally and bring shapes into canonical form.
 
     - Arithmetic: neutral and absorbing elements, involutions, exact chains of converts, known
-      predicates, division by a power of two (becomes a multiplication).
+      predicates, division by a power of two (becomes a multiplication), selects that limit a
+      value (become a minimum or maximum), exp(x) - 1 + 1.
     - Shapes: chains of reshape, broadcast, transpose, slice and concatenate are merged; reshapes
       of dimensions of size 1 sink below elementwise ops and fold into broadcasts; reductions over
       dimensions of size 1 become reshapes.
@@ -45,7 +46,8 @@ class HloCanonicalizePass(ModulePass):
       repeated indices look up each row once. Padding before a windowed op becomes part of its
       window.
 
-    All rewrites are exact, except that x + 0 becomes x even if x is a negative zero, as in XLA.
+    All rewrites are exact, except for the sign of zeros (x + 0 becomes x, as in XLA) and for
+    exp(x) - 1 + 1, which becomes exp(x) without two roundings.
     The pass makes one forward walk and visits the ops that its rules create. The same rules are the
     canonicalisation patterns of the ops, so `canonicalize` applies them too.
     """

@@ -42,3 +42,31 @@ func.func @composite(%x: tensor<4xf32>) -> tensor<4xf32> {
   }) : tensor<4xf32>
   func.return %r : tensor<4xf32>
 }
+
+// elu(x) + 1: the select that limits x becomes a minimum, and 1 is not subtracted and added.
+// CHECK-LABEL: func.func @elu_and_1
+// CHECK:         %[[MIN:.*]] = hlo.minimum %x, %zero : tensor<4xf32>
+// CHECK-NEXT:    %[[SUM:.*]] = hlo.add %x, %one : tensor<4xf32>
+// CHECK-NEXT:    %[[EXP:.*]] = hlo.exponential %[[MIN]] : tensor<4xf32>
+// CHECK-NEXT:    %[[R:.*]] = hlo.select %above, %[[SUM]], %[[EXP]]
+// CHECK-NEXT:    func.return %[[R]]
+func.func @elu_and_1(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %zero = hlo.constant dense<0.0> : tensor<4xf32>
+  %one = hlo.constant dense<1.0> : tensor<4xf32>
+  %above = hlo.compare %x, %zero direction = GT : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  %0 = hlo.select %above, %zero, %x : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = hlo.exponential_minus_one %0 : tensor<4xf32>
+  %2 = hlo.select %above, %x, %1 : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %3 = hlo.add %2, %one : tensor<4xf32>
+  func.return %3 : tensor<4xf32>
+}
+
+// A NaN takes the other branch here, so this is no minimum.
+// CHECK-LABEL: func.func @replaces_nan
+// CHECK:         hlo.select
+func.func @replaces_nan(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %zero = hlo.constant dense<0.0> : tensor<4xf32>
+  %below = hlo.compare %x, %zero direction = LT : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  %0 = hlo.select %below, %x, %zero : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}

@@ -20,3 +20,24 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %1 = hlo.power %0, %n : tensor<4xf32>
   func.return %1 : tensor<4xf32>
 }
+
+// For x <= 0, exp(x) - 1 is computed without a choice between two formulas.
+// CHECK-LABEL: func.func @of_a_minimum
+// CHECK:         hlo.tanh
+// CHECK-NOT:     hlo.exponential
+// CHECK-NOT:     hlo.select
+// CHECK:         hlo.divide
+// CHECK-LABEL: func.func @of_any_value
+// CHECK:         hlo.exponential
+// CHECK:         hlo.select
+func.func @of_a_minimum(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %zero = hlo.constant dense<0.0> : tensor<4xf32>
+  %0 = hlo.minimum %x, %zero : tensor<4xf32>
+  %1 = hlo.exponential_minus_one %0 : tensor<4xf32>
+  func.return %1 : tensor<4xf32>
+}
+
+func.func @of_any_value(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = hlo.exponential_minus_one %x : tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}

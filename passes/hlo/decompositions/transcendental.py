@@ -14,7 +14,7 @@ from neuronir.dialects.support.dtypes import byte_size, is_float, is_integer
 from neuronir.passes.hlo.decompositions.elementary import integer_power
 from neuronir.passes.hlo.decompositions.rounding import floor_of, with_sign_of
 from neuronir.passes.hlo.support.build import Emitter
-from neuronir.passes.hlo.support.values import element, shape, splat, tensor
+from neuronir.passes.hlo.support.values import element, producer, shape, splat, tensor
 from neuronir.passes.hlo.support.walk import Rule
 
 _LARGEST_EXPONENT = 64
@@ -80,12 +80,35 @@ def _general_power(x: SSAValue, y: SSAValue, e: Emitter) -> SSAValue:
 
 
 def exponential_minus_one(op: Operation, e: Emitter) -> SSAValue | None:
-    """Compute exp(x) - 1; near zero 2t / (1 - t) with t = tanh(x / 2), which does not cancel."""
+    """Compute exp(x) - 1; near zero 2t / (1 - t) with t = tanh(x / 2), which does not cancel.
+
+    For x <= 0, as in elu, nothing cancels: 1 - t is between 1 and 2.
+    """
     x = op.operands[0]
     t = e.unary("tanh", e.binary_number("multiply", x, 0.5))
     small = e.binary("divide", e.binary("add", t, t), e.binary("subtract", e.fill_like(1, x), t))
+    if _at_most_zero(x):
+        return small
     large = e.binary_number("subtract", e.unary("exponential", x), 1)
     return e.select(e.compare_number(e.unary("abs", x), 0.5, "LT"), small, large)
+
+
+def _at_most_zero(x: SSAValue) -> bool:
+    """Return whether a value is 0 or less (or NaN) by construction."""
+    converted = producer(x, "convert")
+    if converted is not None and is_float(element(converted.operands[0])):
+        return _at_most_zero(converted.operands[0])
+    negated = producer(x, "negate")
+    if negated is not None:
+        return producer(negated.operands[0], "abs") is not None
+    for opcode in ("multiply", "divide"):
+        scaled = producer(x, opcode)
+        scale = None if scaled is None else splat(scaled.operands[1])
+        if scaled is not None and scale is not None and float(scale) >= 0:
+            return _at_most_zero(scaled.operands[0])
+    limited = producer(x, "minimum")
+    bounds = [] if limited is None else [splat(v) for v in limited.operands]
+    return any(b is not None and float(b) <= 0 for b in bounds)
 
 
 def log_plus_one(op: Operation, e: Emitter) -> SSAValue | None:

@@ -68,6 +68,28 @@ def add(op: Operation, e: Emitter) -> SSAValue | None:
     return None
 
 
+def add_to_power(op: Operation, e: Emitter) -> SSAValue | None:
+    """(exp(x) - 1) + 1 -> exp(x), also in a branch of a select: elu(x) + 1 is such a select."""
+    for value, one in (op.operands, reversed(op.operands)):
+        if not is_splat_of(one, 1) or not value.has_one_use():
+            continue
+        power = producer(value, "exponential_minus_one")
+        if power is not None:
+            return e.unary("exponential", power.operands[0])
+        choice = producer(value, "select")
+        if choice is None:
+            continue
+        pred, *branches = choice.operands
+        powers = [producer(v, "exponential_minus_one") for v in branches]
+        if any(p is not None and p.results[0].has_one_use() for p in powers):
+            sums = [
+                e.binary("add", v, one) if p is None else e.unary("exponential", p.operands[0])
+                for v, p in zip(branches, powers, strict=True)
+            ]
+            return e.select(pred, *sums)
+    return None
+
+
 def subtract(op: Operation, e: Emitter) -> SSAValue | None:
     """x - 0 -> x; x - x -> 0 for integers."""
     lhs, rhs = op.operands
@@ -266,7 +288,7 @@ def constant(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
-    "hlo.add": (add,),
+    "hlo.add": (add, add_to_power),
     "hlo.subtract": (subtract,),
     "hlo.multiply": (multiply,),
     "hlo.divide": (divide,),

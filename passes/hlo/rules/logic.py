@@ -4,7 +4,7 @@ import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 
-from neuronir.dialects.support.dtypes import is_integer, is_pred
+from neuronir.dialects.support.dtypes import is_float, is_integer, is_pred
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import (
     element,
@@ -117,8 +117,24 @@ def select_of_rows(op: Operation, e: Emitter) -> SSAValue | None:
     return None
 
 
+def select_of_bound(op: Operation, e: Emitter) -> SSAValue | None:
+    """select(x > c, c, x) -> min(x, c), and with < max(x, c), for floats: a NaN stays in both."""
+    pred, bound, x = op.operands
+    comparison, number = producer(pred, "compare"), splat(bound)
+    if comparison is None or not is_float(element(x)) or comparison.operands[0] is not x:
+        return None
+    if number is None or np.isnan(number) or not is_splat_of(comparison.operands[1], float(number)):
+        return None
+    if "TOTALORDER" in string(comparison, "compare_type"):
+        return None
+    opcode = {"GT": "minimum", "GE": "minimum", "LT": "maximum", "LE": "maximum"}.get(
+        string(comparison, "direction")
+    )
+    return None if opcode is None else e.binary(opcode, x, bound)
+
+
 RULES: dict[str, tuple[Rule, ...]] = {
     "hlo.not": (not_,),
     "hlo.compare": (compare,),
-    "hlo.select": (select, select_of_rows),
+    "hlo.select": (select, select_of_rows, select_of_bound),
 }
