@@ -9,7 +9,7 @@ covers DMA transfers.
 from collections.abc import Callable
 
 from neuronir.dialects.nc.cost_record import Cost
-from neuronir.dialects.nc.dma_cost import dma_cost
+from neuronir.dialects.nc.dma_cost import by_register, dma_cost
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Port, Space
 from neuronir.dialects.nc.instruction import AccessPattern, Instruction
 from neuronir.dialects.nc.machine import Machine
@@ -57,7 +57,8 @@ def _key(i: Instruction) -> _Key:
     )
     zero = i.opcode == "memset" and p.get("value") == 0
     engine = Engine.DMA0 if i.engine.is_dma else i.engine
-    return (i.opcode, engine, shapes, functions, zero)
+    by_data = i.engine.is_dma and by_register(i)
+    return (i.opcode, engine, shapes, functions, zero, by_data)
 
 
 def _cost(i: Instruction, m: Machine) -> Cost:

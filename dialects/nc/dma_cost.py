@@ -2,7 +2,7 @@
 
 from neuronir.dialects.nc.cost_record import Cost
 from neuronir.dialects.nc.enums import AluOp, Space
-from neuronir.dialects.nc.instruction import AccessPattern, Instruction
+from neuronir.dialects.nc.instruction import REGISTER, AccessPattern, Instruction
 from neuronir.dialects.nc.machine import Machine
 
 
@@ -31,7 +31,8 @@ def dma_cost(i: Instruction, m: Machine) -> Cost:
     """Return the cost of `dma`, `dma_gather` or `dma_scatter`.
 
     `issue_ns` is the cost on the engine that triggers the transfer. If descriptors are generated at
-    run time, that engine generates them first.
+    run time, that engine generates them first: those of gathers and scatters, and those with an
+    address from a register.
 
     A descriptor is a contiguous piece of the finer side. A DMA engine takes max(dma_descriptor_ns,
     bytes / rate) for each descriptor, and the descriptors are spread over all DMA engines.
@@ -52,6 +53,8 @@ def dma_cost(i: Instruction, m: Machine) -> Cost:
         pieces = max(runs(src, largest), src.partitions * runs(dst, largest))
         moved[0] = dst.elements * dst.dtype.size * src.partitions
         software = src.partitions
+    elif by_register(i):
+        software = pieces
     accumulates = i.params.get("accumulate", AluOp.BYPASS) != AluOp.BYPASS
     reads = moved[1] if src.space == Space.HBM else 0
     writes = moved[0] if dst.space == Space.HBM else 0
@@ -80,6 +83,16 @@ def dma_cost(i: Instruction, m: Machine) -> Cost:
         parallel=parallel,
         share=per_piece / in_queue,
         software_ns=software_ns,
+    )
+
+
+def by_register(i: Instruction) -> bool:
+    """Return whether an address of a transfer is known only at run time, from a register."""
+    return any(
+        symbol >= REGISTER
+        for ap in (*i.dst, *i.src)
+        if ap is not None
+        for symbol, _ in ap.address.terms
     )
 
 

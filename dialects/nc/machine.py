@@ -86,7 +86,7 @@ class Machine:
     dma_burst_bytes: int  # descriptors in one such piece of HBM take the time of one
     dma_descriptor_bytes: int  # bytes of a descriptor itself
     dma_max_descriptor_bytes: int
-    dma_software_descriptor_ns: float  # for descriptors that POOL generates at run time
+    dma_software_descriptor_ns: float  # for descriptors that are generated at run time
     dma_max_dims: int
     hbm_gbps: float  # the share of one core of the chip
     hbm_conflict_pitch_bytes: int  # HBM rows a multiple of this apart fall into one bank
