@@ -48,7 +48,7 @@ def words_of(wait: Wait, resource: str, result: TimingResult) -> Words:
                 f"transfers of {mine} leave DMA engines idle while they move",
                 "use longer rows, or load several arrays at once: one queue keeps all engines busy "
                 f"only with {machine.dma_engines} or more rows of "
-                f"{machine.dma_queue_descriptor_ns * machine.dma_engine_gbps:.0f} bytes",
+                f"{machine.dma_queue_descriptor_ns * machine.dma_engine_gbps / 1024:.1f} KiB",
             )
         case Cause.SMALL:
             return (
