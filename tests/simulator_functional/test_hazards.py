@@ -329,8 +329,8 @@ def test_calls_hide_no_register() -> None:
     refused(whole, "NIR_SIM006", "register")
 
 
-@pytest.mark.parametrize("rows, stride", [(0, 16), (-1, 16), (4, 6), (4, 8)])
-def test_tables_have_rows_that_lie_apart(rows: int, stride: int) -> None:
+@pytest.mark.parametrize("rows, stride", [(0, 16), (-1, 16), (4, 6)])
+def test_tables_have_rows_of_whole_elements(rows: int, stride: int) -> None:
     row = AccessPattern(Space.HBM, DType.F32, Affine(32768), 0, 1, ((1, 4),))
     scatter = Instruction(
         "dma_scatter",
