@@ -1,6 +1,7 @@
 """Lower dynamic_slice and dynamic_update_slice: DMAs whose addresses come from registers.
 
-A machine without registers selects indexed rows instead, as for gather and scatter.
+Without registers, or if a program loads too many, indexed rows are selected instead, as for gather
+and scatter.
 """
 
 from collections.abc import Mapping, Sequence
