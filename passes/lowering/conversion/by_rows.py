@@ -4,7 +4,8 @@ A DMA engine takes as long for a descriptor of 4 bytes as for one of 1.6 KB (doc
 section 2.5), and PE transposes a tile of 128 x 128 in less time than two descriptors take.
 """
 
-from math import prod
+from collections.abc import Sequence
+from math import inf, prod
 
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.lowering.layouts.cover import covered, in_order_of, remaining
@@ -59,6 +60,15 @@ def descriptors(value: Value, source: Form, wanted: Partition) -> int | None:
             break
         run *= d.size
     return prod(a.size for a, _ in wanted) * prod(a.size for a in free) // run
+
+
+def longest_rows(value: Value, forms: Sequence[Form], memory: Form) -> Form:
+    """Return the copy whose transfer to or from `memory` has the fewest pieces; of equals the
+    first.
+    """
+    if len(forms) == 1:
+        return forms[0]
+    return min(forms, key=lambda f: descriptors(value, memory, f.partition) or inf)
 
 
 def _touch(a: Atom, b: Atom) -> bool:

@@ -19,7 +19,7 @@ from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.constants.bound import Constants
 from neuronir.passes.lowering.constants.layered import Layered
-from neuronir.passes.lowering.conversion.by_rows import rows_first
+from neuronir.passes.lowering.conversion.by_rows import longest_rows, rows_first
 from neuronir.passes.lowering.conversion.known import KnownValues
 from neuronir.passes.lowering.emitter import Emitter, view_dtype
 from neuronir.passes.lowering.fault import NoLayout
@@ -417,18 +417,18 @@ class Converter(KnownValues):
             array = value.array if value.array is not None else np.full(shape, value.scalar)
             buffer = self.hbm_constant(array, value.dtype, shape)
         else:
-            source = next((f for f in self.source_forms(value) if not f.hbm), None)
-            if source is None and value.lazy is not None:  # it is computed now, in any layout
+            sources = [f for f in self.source_forms(value) if not f.hbm]
+            if not sources and value.lazy is not None:  # it is computed now, in any layout
                 layout = widest(value.support, self.machine.partitions)
-                source = self.ensure(value, layout, positions(layout))
-            if source is None:
+                sources = [self.ensure(value, layout, positions(layout))]
+            if not sources:
                 raise NeuronError("NIR_LOW002", f"a value of shape {value.shape} has no copy")
             # only the support of the value is written: the rest of the array repeats
             support = sorted(value.support, key=lambda a: -a.stride)
             sizes = [a.size for a in support]
             buffer = self.emitter.variable("scratch", "scratch", sizes, value.dtype)
             form = Form(buffer, (), dense(support), hbm=True)
-            self.transfer(form, source, load=False)
+            self.transfer(form, longest_rows(value, sources, form), load=False)
             value.forms.append(form)
             return form
         form = hbm_form(buffer, value)
