@@ -9,9 +9,9 @@ from neuronir.passes.lowering.streaming.size import peak_bytes
 from neuronir.targets.trn1.machine import TRN1
 
 
-def ops_of(text: str, **options: object) -> list[Operation]:
-    """The ops of the entry function at the hlo phase."""
-    given = CompileOptions(compile_to="hlo", **options)  # type: ignore[arg-type]
+def ops_of(text: str, phase: str = "hlo", **options: object) -> list[Operation]:
+    """The ops of the entry function at a phase."""
+    given = CompileOptions(compile_to=phase, **options)  # type: ignore[arg-type]
     module = compile_text(text, "trn1", given).module
     func = next(op for op in module.walk() if isinstance(op, FuncOp))
     return [op for op in func.body.block.ops if op is not func.body.block.last_op]
@@ -60,3 +60,21 @@ ENTRY main {
   ROOT r = f32[128,1024] multiply(d, t)
 }"""
     assert peak_bytes(ops_of(text, auto_cast="none"), TRN1) >= 3 * 128 * 1024 * 4
+
+
+def test_slices_of_a_broadcast_take_the_bytes_of_its_source() -> None:
+    text = """HloModule m
+ENTRY main {
+  x = f32[4,512,512] parameter(0)
+  m = f32[512] parameter(1)
+  b = f32[4,512,512] broadcast(m), dimensions={2}
+  b0 = f32[1,512,512] slice(b), slice={[0:1], [0:512], [0:512]}
+  b1 = f32[1,512,512] slice(b), slice={[1:2], [0:512], [0:512]}
+  x0 = f32[1,512,512] slice(x), slice={[0:1], [0:512], [0:512]}
+  x1 = f32[1,512,512] slice(x), slice={[1:2], [0:512], [0:512]}
+  s0 = f32[1,512,512] add(x0, b0)
+  s1 = f32[1,512,512] multiply(x1, b1)
+  ROOT r = (f32[1,512,512], f32[1,512,512]) tuple(s0, s1)
+}"""
+    piece = 512 * 512 * 4
+    assert peak_bytes(ops_of(text, "parsed"), TRN1) <= 7 * piece + 512 * 4

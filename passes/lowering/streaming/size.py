@@ -77,7 +77,7 @@ def _steps(ops: Iterable[Operation], same: Mapping[SSAValue, SSAValue] = {}) -> 
                 walk([o for o in block.ops if o is not last], True)
                 continue
             results: tuple[SSAValue, ...] = ()
-            if op.name in VIEWS and operands:
+            if operands and (op.name in VIEWS or _repeats(op, operands[0])):
                 names[op.results[0]] = operands[0]
             else:
                 results = tuple([names.get(v, v) for v in op.results])
@@ -85,6 +85,11 @@ def _steps(ops: Iterable[Operation], same: Mapping[SSAValue, SSAValue] = {}) -> 
 
     walk(ops, False)
     return out
+
+
+def _repeats(op: Operation, source: SSAValue) -> bool:
+    """Return whether an op slices a broadcast, whose `source` has fewer elements."""
+    return op.name == "hlo.slice" and nbytes(source) < nbytes(op.results[0])
 
 
 def _peak(
