@@ -127,8 +127,9 @@ def _take(state: Lowering, e: Epilogue, op: Operation, index: int, shape: tuple[
             return False
         if other.dtype is not DType.F32:
             return False
-        # A bias along the columns is a further matmul, in fp32.
-        biases = DType.F32.name in state.machine.matmul_dtypes
+        # A bias along the columns is a further matmul: of a constant's bf16 parts, else in fp32.
+        constant = other.root().array is not None
+        biases = constant or DType.F32.name in state.machine.matmul_dtypes
         if biases and _take_affine(e, op.name, other, shape):
             return True
         e.sharing = sum(1 for _ in op.operands[1 - index].uses)
