@@ -44,7 +44,8 @@ FOLDER_VARIABLE = "NEURON_COMPILE_CACHE_URL"
 LIMIT_BYTES = 8 << 30
 """The default size limit of a cache; beyond it the least recently used entries are removed."""
 
-_BUILT_ON = ("xdsl", "numpy", "ml_dtypes", "lark")
+BUILT_ON = ("xdsl", "numpy", "ml_dtypes", "lark")
+"""The packages whose versions are part of a key."""
 _PART = ".part-"  # of an entry that is being written
 _TRIES = 8  # of a name whose lock others may break or take
 _DIGITS = 32
@@ -260,7 +261,7 @@ def _locked_folder(parent: Path) -> tuple[int, Path]:
 def compiler() -> str:
     """Return a digest of this compiler: its source, and its dependencies."""
     root = Path(__file__).parent
-    pieces = [platform.python_version(), *(f"{name} {version(name)}" for name in _BUILT_ON)]
+    pieces = [platform.python_version(), *(f"{name} {version(name)}" for name in BUILT_ON)]
     for folder, inner, names in os.walk(root, followlinks=True):
         inner.sort()
         for name in sorted(names):

@@ -93,6 +93,12 @@ def collect(
                 (copies / name).mkdir(parents=True)
                 shutil.copyfile(path, copies / name / Path(path).name)
                 changed[name] = f"{_FILES}/{name}/{Path(path).name}"
+        changed["load"] = []
+        for number, path in enumerate(given["load"]):
+            copy = f"{_FILES}/load/{number}/{Path(path).name}"
+            (part / copy).parent.mkdir(parents=True)
+            shutil.copyfile(path, part / copy)
+            changed["load"].append(copy)
         about = {"program": program, "given": changed}
         (part / _ABOUT).write_text(json.dumps(about))
         (part / _ABOUT).chmod(0o600)
@@ -139,6 +145,7 @@ def _graph(folder: Path) -> Graph:
     for name in _PATHS:
         if str(given.get(name)).startswith(f"{_FILES}/{name}/"):
             given[name] = os.fspath(folder / given[name])
+    given["load"] = [os.fspath(folder / path) for path in given["load"]]
     return Graph(folder, str(about["program"]), given)
 
 

@@ -35,6 +35,10 @@ class PipelineError(NeuronError):
         super().__init__("NIR_PIPELINE", message, help=help, excerpt=f"  {line}\n  {' ' * at}^")
 
 
+class UnknownPassError(PipelineError):
+    """Raised for a pipeline that names an unknown pass."""
+
+
 class _Parser:
     """A recursive-descent parser of one pipeline text."""
 
@@ -119,7 +123,7 @@ class _Parser:
 
     def make(self, name: str, options: str, start: int) -> ModulePass:
         if name not in self.passes:
-            raise PipelineError(
+            raise UnknownPassError(
                 self.text, start, f"unknown pass '{name}'", _suggest(name, self.passes)
             )
         # xDSL's option syntax allows no space inside the braces.

@@ -1,11 +1,9 @@
 """Register everything that neuron-opt knows by name, from xDSL, NeuronIR, plugins and `--load`."""
 
-import importlib.util
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
-from pathlib import Path
 from typing import TypeVar
 
 from xdsl.context import Context
@@ -14,10 +12,10 @@ from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 from xdsl.utils.target import Target
 
-from neuronir.diagnostics.output import input_error
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.loaded_file import LoadedFile, load_file
 from neuronir.passes.pipelines import PIPELINES
-from neuronir.targets.registry import get_target, list_targets, register_target
+from neuronir.targets.registry import get_target, list_targets
 from neuronir.universe import NEURONIR_UNIVERSE
 
 _T = TypeVar("_T")
@@ -28,13 +26,14 @@ PassFactory = Callable[[], type[ModulePass]]
 class Registry:
     """Maps names to factories; the module of a factory is imported on first use.
 
-    `owners` gives the package of a dialect or pass, for --list-passes.
+    `owners` gives the package of a dialect or pass, for --list-passes. `files` are those of --load.
     """
 
     dialects: dict[str, Callable[[], Dialect]] = field(default_factory=dict)
     passes: dict[str, PassFactory] = field(default_factory=dict)
     formats: dict[str, Callable[[], type[Target]]] = field(default_factory=dict)
     owners: dict[str, str] = field(default_factory=dict)
+    files: list[LoadedFile] = field(default_factory=list)
 
     @staticmethod
     def discover() -> "Registry":
@@ -88,33 +87,13 @@ class Registry:
     def load_file(self, path: str) -> None:
         """Add the PASSES, DIALECTS and TARGETS that a Python file defines.
 
-        PASSES and DIALECTS are lists of pass classes and dialects, or dicts of name to factory.
-        TARGETS is a list of target objects.
+        A file that is given twice is loaded once. Raises NIR_INPUT or NIR_LOAD.
         """
-        stem = re.sub(r"\W", "_", Path(path).stem)
-        spec = importlib.util.spec_from_file_location(f"neuron_opt_load_{stem}", path)
-        if spec is None or spec.loader is None:
-            raise NeuronError("NIR_LOAD", f"cannot load '{path}': it is not a Python file")
-        module = importlib.util.module_from_spec(spec)
-        try:
-            spec.loader.exec_module(module)
-        except OSError as error:
-            raise input_error(path, error) from error
-        # The file is the user's program: any exception is shown as their error.
-        except Exception as error:
-            raise NeuronError(
-                "NIR_LOAD", f"'{path}' fails when loaded: {type(error).__name__}: {error}"
-            ) from error
-        universe = Universe(
-            all_dialects=_factories(getattr(module, "DIALECTS", ())),
-            all_passes=_factories(getattr(module, "PASSES", ())),
-        )
-        targets = list(getattr(module, "TARGETS", ()))
-        if not (universe.all_dialects or universe.all_passes or targets):
-            raise NeuronError("NIR_LOAD", f"'{path}' does not define PASSES, DIALECTS or TARGETS")
-        self.add_universe(path, universe)
-        for target in targets:
-            register_target(target)
+        file = load_file(path)
+        if any(file is known for known in self.files):
+            return
+        self.add_universe(path, file.universe)
+        self.files.append(file)
 
     def context(self, *, allow_unregistered: bool = False) -> Context:
         """Return a new context with every dialect registered, loaded on first use."""
@@ -146,14 +125,3 @@ class Registry:
                 )
                 named[name if part == "default" else f"{name}:{part}"] = bound
         return named
-
-
-def _factories(given: Mapping[str, Callable[[], _T]] | Iterable[_T]) -> dict[str, Callable[[], _T]]:
-    """Return a dict of factories unchanged; map a list of things by their names."""
-    if isinstance(given, Mapping):
-        return dict(given)
-    named: dict[str, Callable[[], _T]] = {}
-    for thing in given:
-        name = getattr(thing, "name")  # noqa: B009
-        named[name] = lambda thing=thing: thing  # type: ignore[misc]
-    return named

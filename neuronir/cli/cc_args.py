@@ -82,6 +82,20 @@ def add_shared(p: argparse.ArgumentParser, no_effect: Sequence[NoEffect]) -> Non
         default=TILINGS[0],
         help="use phase tiled if it makes the program faster, always, or never",
     )
+    g.add_argument(
+        "--load",
+        action="append",
+        default=[],
+        metavar="FILE.py",
+        help="load a Python file that defines PASSES, DIALECTS or TARGETS",
+    )
+    g.add_argument(
+        "--pass-after",
+        action="append",
+        default=[],
+        metavar="PHASE=PASS[,PASS]",
+        help="also run these passes after a phase: " + ", ".join(PHASES[:-1]),
+    )
     g.add_argument("--timing", action="store_true", help="print the time of each phase")
     g.add_argument(
         "--pass-statistics", action="store_true", help="print the statistics of the passes"

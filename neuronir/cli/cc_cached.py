@@ -1,5 +1,6 @@
 """Answer a compile from the cache, or store its result there: a binary or an error."""
 
+import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -7,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuronir.cache import FOLDER_VARIABLE, Key, Store
+from neuronir.cache import BUILT_ON, FOLDER_VARIABLE, Key, Store
 from neuronir.cache_entry import MODEL, About, Damaged, Failed, Hit
 from neuronir.cache_graphs import collect
 from neuronir.cache_place import find_cache
@@ -25,6 +26,7 @@ from neuronir.targets.registry import is_ours
 if TYPE_CHECKING:
     from neuronir.driver import CompiledResult
     from neuronir.driver.pipelined import PipelinedResult
+    from neuronir.driver.user_passes import UserPasses
 
 _OF_RESULT = (
     "target",
@@ -203,7 +205,26 @@ def _not_kept(args: Namespace) -> str | None:
         "a model on stdin": args.model[0] == "-",
         "a target of another package": not is_ours(args.target),
     }
-    return next((why for why, holds in reasons.items() if holds), None)
+    why = next((why for why, holds in reasons.items() if holds), None)
+    return why or _unknown_code(args.user_passes)
+
+
+def _unknown_code(users: "UserPasses | None") -> str | None:
+    """Return which code of a compile the key would not contain, or None.
+
+    The key contains the compiler and the loaded files, but no other packages.
+    """
+    if users is None:
+        return None
+    known = {"neuronir", *BUILT_ON, *sys.stdlib_module_names}
+    for file in users.registry.files:
+        if others := sorted(file.imports - known):
+            return f"--load of a file that imports '{others[0]}'"
+    ours = {"neuronir", "xdsl", *(file.path for file in users.registry.files)}
+    for name in sorted(users.names()):
+        if (owner := users.registry.owners[f"pass {name}"]) not in ours:
+            return f"a pass of '{owner}'"
+    return None
 
 
 def _keeper(args: Namespace, messages: Messages, cache: Store) -> Keeper:
@@ -211,6 +232,9 @@ def _keeper(args: Namespace, messages: Messages, cache: Store) -> Keeper:
     options = {name: str(getattr(args, name)) for name in _OF_RESULT}
     options["bindings"] = repr(args.bindings)
     options["program"] = messages.program
+    users = args.user_passes
+    options["load"] = "" if users is None else " ".join(f.digest for f in users.registry.files)
+    options["pass_after"] = "" if users is None else users.text()
     label = {"model": Path(args.model[0]).name}
     label |= {name: options[name] for name in _LABEL}
     label["auto-cast"] = f"{args.precision.auto_cast} to {args.precision.auto_cast_type}"

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from neuronir.driver import CompiledResult, CompileOptions
     from neuronir.driver.pass_runner import RunFailure
     from neuronir.driver.pipelined import PipelinedResult
+    from neuronir.driver.user_passes import UserPasses
 
 STATUS = "Compiler status PASS"
 
@@ -44,6 +45,7 @@ def compile_model(args: Namespace, messages: Messages) -> int:
         return _report(args)
     try:
         check_output(args.output)
+        args.user_passes = user_passes_of(args)
         args.bindings = bindings_of(args)  # read once: they are part of the key in the cache
         status = _cached(args, messages)
     except NeuronError as error:
@@ -62,7 +64,9 @@ def _report(args: Namespace) -> int:
     from neuronir.driver.options import CompileOptions
     from neuronir.driver.pass_runner import RunFailure
 
-    options = CompileOptions(bindings=bindings_of(args), framework=args.framework)
+    options = CompileOptions(
+        bindings=bindings_of(args), framework=args.framework, user_passes=user_passes_of(args)
+    )
     try:
         report = check_model(args.model[0], [args.target], options)
     except RunFailure as failure:
@@ -126,6 +130,7 @@ def _compile_with(
         bindings=args.bindings,
         framework=args.framework,
         progress=messages.phase,
+        user_passes=args.user_passes,
     )
     statistics.reset(gains=args.pass_statistics)
     try:
@@ -174,6 +179,25 @@ def compile_options(args: Namespace, **more: Any) -> "CompileOptions":
         tiling=args.tiling,
         **more,
     )
+
+
+def user_passes_of(args: Namespace) -> "UserPasses | None":
+    """Return the passes of --load and --pass-after; None if neither is given.
+
+    Raises NeuronError for an unknown phase or pass, and for a phase that the compile does not run.
+    """
+    if not args.load and not args.pass_after:
+        return None
+    from neuronir.driver.phases import phase_number
+    from neuronir.driver.user_passes import user_passes
+    from neuronir.targets.registry import get_target
+
+    phase_number(args.compile_from, "--compile-from")
+    phase_number(args.compile_to, "--compile-to")
+    found = user_passes(args.pass_after, args.load)
+    target = get_target(args.target)
+    found.check_phases(args.compile_from, args.compile_to, target, args.tiling)
+    return found
 
 
 def _remember(failure: "RunFailure | NeuronError", messages: Messages, keeper: Keeper) -> None:

@@ -56,6 +56,8 @@ def absolute(given: Mapping[str, Any]) -> dict[str, Any]:
     for name, path in paths.items():
         if path and not (name == "cache_dir" and "://" in path):
             changed[name] = os.path.abspath(path)
+    if files := given.get("load"):
+        changed["load"] = [os.path.abspath(path) for path in files]
     return changed
 
 

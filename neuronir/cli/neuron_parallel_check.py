@@ -22,6 +22,7 @@ class Checked:
 
 def check_one(request: Request) -> Checked:
     """Check a model for its target, with a compile if all operators are supported."""
+    from neuronir.cli.cc_compile import user_passes_of
     from neuronir.cli.neuron_cc import PROGRAM
     from neuronir.cli.neuron_cc_args import TARGET
     from neuronir.cli.neuronx_cc_args import ALIASES
@@ -32,8 +33,13 @@ def check_one(request: Request) -> Checked:
     request.check()
     args = Namespace(**request.given)
     target = TARGET if request.program == PROGRAM else ALIASES.get(args.target, args.target)
+    args.target = target
     try:
-        options = CompileOptions(bindings=bindings_of(args), framework=args.framework)
+        options = CompileOptions(
+            bindings=bindings_of(args),
+            framework=args.framework,
+            user_passes=user_passes_of(args),
+        )
         report = check_model(args.model[0], [target], options)
     except NeuronError as error:
         return Checked([], f"[{error.code}] {error.message}")

@@ -146,6 +146,10 @@ CODES: dict[str, tuple[str, str]] = {
         "the program computes nothing that could be cut into stages",
         "use --neuroncore-pipeline-cores 1",
     ),
+    "NIR_DRV014": (
+        "--pass-after names a phase that the compile does not run",
+        "use one of the phases in the message",
+    ),
     "NIR_DYNAMIC_WHILE": (
         "the trip count of a loop depends on data",
         "use a loop with a constant trip count",

@@ -1,11 +1,10 @@
 """Run the phases of a compile, with checks in between."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, f32
+from xdsl.dialects.builtin import ModuleOp, StringAttr, f32
 from xdsl.passes import ModulePass
 
 from neuronir.diagnostics.diagnostic import Diagnostic
@@ -20,6 +19,7 @@ from neuronir.driver.collector import few_collections
 from neuronir.driver.digest import digest_of, digest_of_weights
 from neuronir.driver.dumper import Dumper, DumpOptions, Watcher
 from neuronir.driver.dumps import dump_phase
+from neuronir.driver.metadata import metadata_of
 from neuronir.driver.middle import choose_middle, through_tiles
 from neuronir.driver.module_input import Chunk, parse, read_of_framework
 from neuronir.driver.options import CompileOptions
@@ -37,11 +37,10 @@ from neuronir.driver.precision import multiplies_fp32
 from neuronir.driver.reproducer import write_reproducer
 from neuronir.driver.result import CompiledResult, encoding_of
 from neuronir.driver.timer import Timer
+from neuronir.driver.user_passes import UserPasses, UserPassFailure
 from neuronir.driver.weights import bind_weights, entry_function
-from neuronir.frontends.graph.module import INPUT_NAMES, OUTPUT_NAMES
 from neuronir.frontends.models import Model, named_values
 from neuronir.passes.hlo.legality import register_legality
-from neuronir.passes.hlo.narrow_int64 import INPUT_RANGES, WIDE_INPUTS, WIDE_OUTPUTS
 from neuronir.passes.hlo.support.values import element, is_tensor
 from neuronir.passes.nc.borders import Borders
 from neuronir.pipeline import parse_pipeline
@@ -49,7 +48,6 @@ from neuronir.registry import Registry
 from neuronir.targets.encoding.encoding import check_registers
 from neuronir.targets.encoding.from_ir import program_from_module
 from neuronir.targets.registry import TargetLike, get_target, legality_for
-from neuronir.version import __version__
 
 PHASE_ATTRIBUTE = "neuronir.phase"
 MACHINE_ATTRIBUTE = "nc.machine"
@@ -116,7 +114,8 @@ class _Compile:
         self.check_precision()
         register_machine(target.machine)  # passes find both by name
         register_legality(legality_for(target))
-        self.registry = Registry.discover()
+        self.users = options.user_passes or UserPasses(Registry.discover(), {})
+        self.registry = self.users.registry
         self.timer = Timer()
         self.borders = Borders()
         self.first = phase_number(options.compile_from, "--compile-from")
@@ -154,14 +153,16 @@ class _Compile:
     def run(self) -> CompiledResult:
         """Run all requested phases."""
         with few_collections():
-            return self._run()
+            result = self._run()
+        self.users.tell_unused(result.phase, tiled=result.tiled)
+        return result
 
     def _run(self) -> CompiledResult:
         module = self.load()
         if self.first == 0 < self.last:
             self.tell_precision(module)
         first, last = PHASES[self.first], PHASES[self.last]
-        self.after(first, module, "")
+        self.after(first, module, self.users.after.get(first, "") if self.first == 0 else "")
         result = self.result(module, first)
         middle = PHASES.index("tiled")
         wanted = self.options.tiling == "always" or middle in (self.first, self.last)
@@ -215,7 +216,9 @@ class _Compile:
                             text = fastest_order(module, orders, self.ordered, machine)
                     passes = parse_pipeline(text, self.registry.passes, self.registry.pipelines)
                     done.append((text, passes))
-                    self.passes(phase, module, done, step, load or self.load, watch=final)
+                    rebuild = load or self.load
+                    self.passes(phase, module, done, step, rebuild, watch=final)
+                    text += self.user_passes(phase, module, done, step, rebuild, watch=final)
                     self.after(phase, module, text, dump=final)
             result.phase = phase
             result.tiled |= phase == "tiled"
@@ -258,28 +261,34 @@ class _Compile:
         return self.phases(result, last, tiled=chosen.tiled, pipelines=chosen.pipelines)
 
     def load(self) -> ModuleOp:
+        """Return the input, after the user's passes of phase `parsed`."""
+        with self.options.progress("parsed"), self.timer.step("parsed") as step:
+            module = self.read()
+            if self.first == 0:
+                self.user_passes(PHASES[0], module, [], step, self.read)
+        return module
+
+    def read(self) -> ModuleOp:
         """Return the input with bound weights, marked with its phase and machine."""
         phase = self.options.compile_from
-        with self.options.progress("parsed"), self.timer.step("parsed"):
-            if self.given is not None:
-                module = self.given.clone()
-            else:
-                module = parse(self.chunk, self.registry.context())
-            self.check_phase(module, phase)
-            if self.options.weights and self.chunk.model is None:
-                if self.first > 0:
-                    raise NeuronError(
-                        "NIR_DRV006",
-                        f"--weights cannot be bound in phase '{phase}', only when the model is "
-                        "read",
-                    )
-                bind_weights(module, self.options.weights)
-            # A dump of this phase already records its origin.
-            if self.first == 0 and "neuronir.input" not in module.attributes:
-                self.stamp(module)
-            verify(module)
-            if phase not in ("parsed", "hlo", "tiled"):
-                self.check_program(module)
+        if self.given is not None:
+            module = self.given.clone()
+        else:
+            module = parse(self.chunk, self.registry.context())
+        self.check_phase(module, phase)
+        if self.options.weights and self.chunk.model is None:
+            if self.first > 0:
+                raise NeuronError(
+                    "NIR_DRV006",
+                    f"--weights cannot be bound in phase '{phase}', only when the model is read",
+                )
+            bind_weights(module, self.options.weights)
+        # A dump of this phase already records its origin.
+        if self.first == 0 and "neuronir.input" not in module.attributes:
+            self.stamp(module)
+        verify(module)
+        if phase not in ("parsed", "hlo", "tiled"):
+            self.check_program(module)
         return module
 
     def check_program(self, module: ModuleOp) -> None:
@@ -339,6 +348,7 @@ class _Compile:
         load: Callable[[], ModuleOp],
         *,
         watch: bool = True,
+        verify_each: bool = False,
     ) -> None:
         """Run the last passes of `done` and verify.
 
@@ -348,7 +358,7 @@ class _Compile:
         dumper: Watcher = Dumper(DumpOptions(), ctx)
         if watch and self.options.watch is not None:
             dumper = self.options.watch(phase)
-        runner = PassRunner(ctx, dumper, timer, verify_each=False, borders=self.borders)
+        runner = PassRunner(ctx, dumper, timer, verify_each, self.borders)
         try:
             runner.run(done[-1][1], module)
             with timer.step("(verify)"):
@@ -360,6 +370,33 @@ class _Compile:
                 pipelines = [text for text, _ in done]
                 write_reproducer(failure, load, pipelines, self.registry, self.chunk.name)
             raise
+
+    def user_passes(
+        self,
+        phase: str,
+        module: ModuleOp,
+        done: list[tuple[str, list[ModulePass]]],
+        timer: Timer,
+        load: Callable[[], ModuleOp],
+        *,
+        watch: bool = True,
+    ) -> str:
+        """Run the user's passes after a phase and add them to `done`; return them as a pipeline
+        that continues one.
+        """
+        passes = self.users.of(phase)
+        if not passes:
+            return ""
+        text = self.users.after[phase]
+        done.append((text, passes))
+        module.attributes[PHASE_ATTRIBUTE] = StringAttr(phase)
+        try:
+            self.passes(phase, module, done, timer, load, watch=watch, verify_each=True)
+        except RunFailure as failure:
+            raise UserPassFailure(
+                failure.diagnostic, internal=failure.internal, index=failure.index
+            ) from failure
+        return f",{text}"
 
     def verify(self, phase: str, module: ModuleOp) -> None:
         """Invalid IR between phases is a compiler bug."""
@@ -377,15 +414,18 @@ class _Compile:
         folder = self.options.dump_phases_to
         if folder is not None and dump:
             ctx = self.registry.context()
-            name = self.chunk.name
-            dump_phase(folder, phase, module, ctx, self.target.name, pipeline, name)
+            files = [file.path for file in self.registry.files]
+            name, target = self.chunk.name, self.target.name
+            dump_phase(folder, phase, module, ctx, target, pipeline, name, files)
 
     def ordered(self, module: ModuleOp, order: str) -> Program:
         """Return the program of a module in phase `virtual` after ordering it by `order`."""
         ctx = self.registry.context()
         runner = PassRunner(ctx, Dumper(DumpOptions(), ctx), Timer(), verify_each=False)
-        for text in (order, self.pipeline("allocated"), self.pipeline("synchronised")):
+        for phase in ("ordered", "allocated", "synchronised"):
+            text = order if phase == "ordered" else self.pipeline(phase)
             runner.run(parse_pipeline(text, self.registry.passes, self.registry.pipelines), module)
+            runner.run(self.users.of(phase), module)
         return self.program(module, {})
 
     def binary(self, module: ModuleOp) -> Program:
@@ -399,43 +439,6 @@ class _Compile:
         program = encoding_of(self.target).legalise(program)
         check_registers(program, machine)
         return program
-
-
-def metadata_of(module: ModuleOp, options: CompileOptions) -> dict[str, str]:
-    """Return the metadata of a module's program for these options."""
-    known = {
-        "module": "hlo.module_name",
-        "precision": "hlo.auto_cast",
-        "relayout": "hlo.relayout",
-        "input_sha256": "neuronir.input",
-        "weights_sample_sha256": "neuronir.weights",
-        "arguments": "neuronir.arguments",
-    }
-    found = {
-        key: attr.data
-        for key, name in known.items()
-        if isinstance(attr := module.attributes.get(name), StringAttr)
-    }
-    for key, name in (("inputs", INPUT_NAMES), ("outputs", OUTPUT_NAMES)):
-        names = module.attributes.get(name)
-        if isinstance(names, ArrayAttr):
-            listed = [text.data for text in names if isinstance(text, StringAttr)]
-            found[key] = json.dumps(listed)
-    for key, name in (("wide_inputs", WIDE_INPUTS), ("wide_outputs", WIDE_OUTPUTS)):
-        wide = module.attributes.get(name)
-        if isinstance(wide, DictionaryAttr):
-            types = {k: v.data for k, v in wide.data.items() if isinstance(v, StringAttr)}
-            found[key] = json.dumps(types)
-    ranges = module.attributes.get(INPUT_RANGES)
-    if isinstance(ranges, DictionaryAttr):
-        found["input_ranges"] = json.dumps(
-            {k: [n.data for n in v] for k, v in ranges.data.items() if isinstance(v, ArrayAttr)}
-        )
-    return {
-        "compiler": f"NeuronIR {__version__}",
-        "options": options.text(),
-        **found,
-    }
 
 
 def _bound(chunk: Chunk, options: CompileOptions) -> Chunk:

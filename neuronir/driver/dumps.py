@@ -1,5 +1,6 @@
 """Print the IR of a compile, to resume from or to inspect after each phase."""
 
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 
@@ -34,17 +35,19 @@ def dump_phase(
     target: str,
     pipeline: str,
     name: str,
+    files: Sequence[str] = (),
 ) -> None:
-    """Write `N-PHASE.mlir`, with the command that continues from it."""
+    """Write `N-PHASE.mlir`, with the command that continues from it and loads `files`."""
     number = PHASES.index(phase)
+    load = "".join(f" --load {file}" for file in files)
     whole = resource_bytes(module) <= MAX_DUMPED_BYTES
     lines = [f"// phase {number}: {phase}"]
     if pipeline:
-        lines.append(f"// made by: neuron-opt -p '{pipeline}'")
+        lines.append(f"// made by: neuron-opt{load} -p '{pipeline}'")
     if whole:
         lines.append(
             f"// rerun: neuronx-cc compile {number}-{phase}.mlir --framework XLA "
-            f"--target {target} --compile-from {phase} --output file.neff"
+            f"--target {target} --compile-from {phase}{load} --output file.neff"
         )
     else:
         lines.append(

@@ -26,6 +26,7 @@ from neuronir.dialects.support.walking import walk, walk_in
 from neuronir.driver.pass_runner import RunFailure
 from neuronir.driver.phases import TO_TILED
 from neuronir.driver.result import CompiledResult
+from neuronir.driver.user_passes import UserPassFailure
 from neuronir.driver.weights import entry_function
 from neuronir.passes import statistics
 from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns
@@ -106,7 +107,7 @@ def choose_middle(
     try:
         direct = Middle(compiled(False, None), False)
     except RunFailure as failure:
-        if failure.internal:
+        if failure.internal or isinstance(failure, UserPassFailure):
             raise
         refused = failure
     else:
@@ -120,6 +121,8 @@ def choose_middle(
             raise tried
         with trying(), statistics.unrecorded():
             other, tiled = through_tiles(module, machine, compiled, tiling)
+    except UserPassFailure:
+        raise
     except Exception as error:
         why = as_failure(error)
         if refused is not None:
@@ -149,6 +152,8 @@ def _of_loops(
     try:
         with trying(), statistics.unrecorded():
             return through_tiles(module, machine, compiled, tiling)[1]
+    except UserPassFailure:
+        raise
     except Exception as error:
         failure = as_failure(error)
         _tell(failure, "loops are unrolled")
@@ -183,6 +188,8 @@ def through_tiles(
         pipelines = {"tiled": text}
         try:
             result = last = compiled(True, None if usual else pipelines)
+        except UserPassFailure:
+            raise
         except Exception as error:
             failed = as_failure(error)
             if best is None and not _declared(failed):

@@ -3,12 +3,16 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from neuronir.dialects.support.npz import Array
 from neuronir.driver.dumper import Watcher
 from neuronir.driver.phases import PHASES
 from neuronir.driver.precision import EXACT
 from neuronir.frontends.bindings import Bindings
+
+if TYPE_CHECKING:
+    from neuronir.driver.user_passes import UserPasses
 
 TILINGS = ("auto", "always", "never")
 """Whether a program goes through phase `tiled`."""
@@ -36,6 +40,7 @@ class CompileOptions:
     is a context manager for each phase, called with its name. `reproducers` are written if a pass
     fails because of a compiler bug. `watch` returns the observer of a phase's passes, given the
     name of the phase; if there are several attempts, only the one that is kept is observed.
+    `user_passes` run after phases of the compile, on each attempt.
     """
 
     auto_cast: str = "matmult"
@@ -53,6 +58,7 @@ class CompileOptions:
     progress: Progress = no_progress
     reproducers: bool = True
     watch: Callable[[str], Watcher] | None = None
+    user_passes: "UserPasses | None" = None
 
     def text(self) -> str:
         """Return the options that affect the result, in canonical spelling."""
@@ -60,7 +66,8 @@ class CompileOptions:
         if self.relayout != EXACT:
             cast += f" (transposes: {self.relayout})"
         tiling = "" if self.tiling == TILINGS[0] else f" --tiling {self.tiling}"
-        return f"--auto-cast {cast} -O{self.optlevel}{tiling}"
+        passes = "" if self.user_passes is None else self.user_passes.text()
+        return f"--auto-cast {cast} -O{self.optlevel}{tiling}{passes}"
 
     @property
     def precision(self) -> str:

@@ -17,7 +17,8 @@ from neuronir.dialects.nc.instruction import Program, Variable
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.diagnostics import warning
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.driver.compiler import compile_file, compile_module, metadata_of
+from neuronir.driver.compiler import compile_file, compile_module
+from neuronir.driver.metadata import metadata_of
 from neuronir.driver.options import CompileOptions
 from neuronir.driver.result import CompiledResult
 from neuronir.driver.timer import Timer

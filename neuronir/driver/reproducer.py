@@ -26,7 +26,8 @@ def write_reproducer(
 ) -> None:
     """Write the IR before the failed pass (or phase), and report the path on stderr.
 
-    Passes are deterministic: running them again up to the failure gives that IR.
+    Passes are deterministic: running them again up to the failure gives that IR. If a user's pass
+    is not, and now fails earlier, the reproducer starts from the input.
     """
     ctx = registry.context()
     module = load()
@@ -35,11 +36,17 @@ def write_reproducer(
     start = failure.index or 0
     failed = passes[-1] if failure.index is None else [passes[-1][start]]
     before = [p for phase in passes[:-1] for p in phase] + passes[-1][:start]
-    PassRunner(ctx, Dumper(DumpOptions(), ctx), Timer(), verify_each=False).run(before, module)
+    runner = PassRunner(ctx, Dumper(DumpOptions(), ctx), Timer(), verify_each=False)
+    try:
+        runner.run(before, module)
+    except RunFailure:
+        module, failed = load(), [*before, *failed]
     handle, path = tempfile.mkstemp(prefix="neuronx-cc-reproducer-", suffix=".mlir")
     os.close(handle)
     text = render(
-        Configuration(pipeline_text(failed)), ir_text(module, ctx, name), failure.diagnostic.text
+        Configuration(pipeline_text(failed), load=[file.path for file in registry.files]),
+        ir_text(module, ctx, name),
+        failure.diagnostic.text,
     )
     atomic_write(path, text)
     print(f"note: reproducer written to {path}", file=sys.stderr)

@@ -32,6 +32,8 @@ REFUSED = {
     "workdir": _WORKDIR,
     "compile_to": _COMMAND,
     "compile_from": _COMMAND,
+    "load": _COMMAND,
+    "pass_after": _COMMAND,
     "timing": _COMMAND,
     "pass_statistics": _COMMAND,
     "logfile": "messages of the compiler go to stderr",

@@ -87,6 +87,7 @@ def test_long_io_config(models: list[str], monkeypatch: pytest.MonkeyPatch) -> N
     assert cc_request.absolute(given) == {name: str(path) for name, path in absolute.items()}
     given = {"io_config": text, "cache_dir": "s3://c", "weights": ""}
     assert cc_request.absolute(given) == given
+    assert cc_request.absolute({"load": ["f.py"]}) == {"load": [str(here / "f.py")]}
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,8 @@ SHARED: dict[str, Row] = {
     "compile_to": ("--compile-to hlo", REFUSED),
     "compile_from": ("--compile-from hlo", REFUSED),
     "tiling": ("--tiling never", EFFECT),
+    "load": ("--load mine.py", REFUSED),
+    "pass_after": ("--pass-after hlo=cse", REFUSED),
     "timing": ("--timing", REFUSED),
     "pass_statistics": ("--pass-statistics", REFUSED),
     "debug": ("--debug", REMARK),

@@ -24,7 +24,7 @@ LAYERS = (
         "neuronir.universe",
     ),
     ("neuronir.frontends",),
-    ("neuronir.registry", "neuronir.driver"),
+    ("neuronir.loaded_file", "neuronir.registry", "neuronir.driver"),
     (
         "neuronir.api",
         "neuronir.jax",
