@@ -42,6 +42,7 @@ def to_target(
             *(() if gathers else ("hlo-gather-to-dot",)),
             f'hlo-decompose{{keep="logistic"{" scans=true" if scans else ""}}}',
             _CLEAN,
+            *(() if gathers else (f'hlo-scatter-to-dot{{target="{target}"}}', _CLEAN)),
             *(() if integers else ("hlo-exact-integers", _CLEAN)),
             "hlo-widen-products",
             "hlo-fold-scales",

@@ -15,6 +15,7 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.support.dtypes import byte_size, is_float, is_unsigned
 from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.index_vectors import component, groups_of, index_dims
 from neuronir.passes.hlo.support.values import constant, element, integer, ints, shape, tensor
 from neuronir.passes.hlo.support.walk import blocks, rewrite_block
 from neuronir.passes.statistics import record
@@ -38,7 +39,8 @@ class HloGatherToDotPass(ModulePass):
     each sum has one nonzero term. Indices are clamped as in HLO. Infinities, NaN and -0 are
     selected by a second dot on their codes; a constant table without such values needs one dot. A
     gather must have one index position for each row and take all other dimensions completely; other
-    gathers are not changed.
+    gathers are not changed. Gathers with a batch become dots with a batch, or, if each table gives
+    one row, a select and a maximum.
     """
 
     name = "hlo-gather-to-dot"
@@ -56,70 +58,83 @@ def gather_to_dot(op: Operation, e: Emitter) -> SSAValue | None:
     dims, sizes = shape(table), ints(op, "slice_sizes")
     if 0 in dims:
         return e.fill(0, op.results[0].type)
-    start_map = ints(op, "start_index_map")
-    moved = [d for d in range(len(dims)) if sizes[d] != dims[d]]
+    start_map, batch = ints(op, "start_index_map"), ints(op, "operand_batching_dims")
+    moved = [d for d in range(len(dims)) if sizes[d] != dims[d] and d not in batch]
     rows = prod(dims[d] for d in moved)
     single = all(sizes[d] == 1 and d in start_map for d in moved)
-    if not moved or not single or ints(op, "operand_batching_dims") or rows > _LARGEST_TABLE:
+    if not moved or not single or rows > _LARGEST_TABLE:
         return None
     vector_dim = integer(op, "index_vector_dim")
-    index_shape = tuple(n for d, n in enumerate(shape(indices)) if d != vector_dim)
+    index_batch = ints(op, "start_indices_batching_dims")
     numbers: SSAValue | None = None
     for d in moved:
-        part = _clamped(e, _column(e, indices, vector_dim, start_map.index(d)), dims[d])
+        part = component(e, indices, vector_dim, start_map.index(d), index_batch)
+        part = _clamped(e, _signed(e, part), dims[d])
         if numbers is None:
             numbers = part
         else:
             numbers = e.binary("add", e.binary_number("multiply", numbers, dims[d]), part)
     assert numbers is not None
-    rest = [d for d in range(len(dims)) if d not in moved]
-    matrix = e.transpose(table, (*moved, *rest))
-    matrix = e.reshape(matrix, (rows, prod(dims[d] for d in rest)))
-    count = prod(index_shape)
+    rest = [d for d in range(len(dims)) if d not in moved and d not in batch]
+    groups = groups_of(table, batch)
+    matrix = e.transpose(table, (*batch, *moved, *rest))
+    matrix = e.reshape(matrix, (*groups, rows, prod(dims[d] for d in rest)))
+    ones = (*shape(numbers), rows)
     chosen = e.compare(
-        e.broadcast(numbers, (count, rows), (0,)),
-        e.iota((count, rows), 1, element(numbers)),
+        e.broadcast(numbers, ones, range(len(ones) - 1)),
+        e.iota(ones, len(ones) - 1, element(numbers)),
         "EQ",
     )
-    if is_float(element(table)) and _may_be_special(table):
+    if groups and shape(numbers)[-1] == 1 and is_float(element(table)):
+        found = _largest_of_one(e, chosen, matrix)
+    elif is_float(element(table)) and _may_be_special(table):
         found = _with_special(e, chosen, matrix)
     else:
         found = _product(e, chosen, matrix)
+    order = index_dims(indices, vector_dim, index_batch)
     collapsed = ints(op, "collapsed_slice_dims")
     kept = [d for d in (*moved, *rest) if d not in collapsed]
+    index_shape = (shape(indices)[d] for d in order)
     found = e.reshape(found, (*index_shape, *(sizes[d] for d in kept)))
-    return e.transpose(found, _places(op, index_shape, kept))
+    return e.transpose(found, _places(op, order, kept))
 
 
-def _column(e: Emitter, indices: SSAValue, vector_dim: int, column: int) -> SSAValue:
-    """Return one index for each position, as a vector of i32."""
-    dims = shape(indices)
-    if vector_dim < len(dims):
-        starts, limits = [0] * len(dims), list(dims)
-        starts[vector_dim], limits[vector_dim] = column, column + 1
-        indices = e.slice(indices, starts, limits)
-    flat = e.reshape(indices, (prod(shape(indices)),))
-    if is_unsigned(element(flat)) and byte_size(element(flat)) >= 4:  # they would become negative
-        flat = e.binary_number("minimum", flat, _LARGEST_TABLE)
-    return e.convert(flat, i32)
+def _signed(e: Emitter, numbers: SSAValue) -> SSAValue:
+    """Return indices in i32."""
+    if is_unsigned(element(numbers)) and byte_size(element(numbers)) >= 4:  # or become negative
+        numbers = e.binary_number("minimum", numbers, _LARGEST_TABLE)
+    return e.convert(numbers, i32)
 
 
 def _clamped(e: Emitter, numbers: SSAValue, size: int) -> SSAValue:
     return e.binary_number("minimum", e.binary_number("maximum", numbers, 0), size - 1)
 
 
-def _places(op: Operation, index_shape: Sequence[int], kept: Sequence[int]) -> list[int]:
-    """Return the permutation from (indices, kept dimensions in order) to the result."""
+def _places(op: Operation, order: Sequence[int], kept: Sequence[int]) -> list[int]:
+    """Return the permutation from (dimensions of the indices, kept dimensions) to the result."""
     offset = ints(op, "offset_dims")
-    rank = len(index_shape) + len(kept)
-    free = [d for d in range(rank) if d not in offset]
-    targets = [*free, *(offset[sorted(kept).index(d)] for d in kept)]
-    return [targets.index(d) for d in range(rank)]
+    free = [d for d in range(len(order) + len(kept)) if d not in offset]
+    targets = [
+        *(free[sorted(order).index(d)] for d in order),
+        *(offset[sorted(kept).index(d)] for d in kept),
+    ]
+    return [targets.index(d) for d in range(len(targets))]
 
 
 def _may_be_special(table: SSAValue) -> bool:
     known = constant(table)
     return known is None or bool((~np.isfinite(known) | ((known == 0) & np.signbit(known))).any())
+
+
+def _largest_of_one(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
+    """Return the row that `chosen` [groups, 1, rows] selects of each matrix [groups, rows, width].
+
+    The other rows become -infinity, the only number whose maximum with any other is that other.
+    """
+    groups, rows, width = dims = shape(matrix)
+    where = e.broadcast(e.reshape(chosen, (groups, rows)), dims, (0, 1))
+    left = e.select(where, matrix, e.fill_like(-math.inf, matrix))
+    return e.reshape(e.reduce(left, -math.inf, [1], "maximum"), (groups, 1, width))
 
 
 def _with_special(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
@@ -161,7 +176,15 @@ def _product(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
 
 
 def _dot(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
-    return e.op("dot", [chosen, matrix], lhs_contracting_dims=(1,), rhs_contracting_dims=(0,))
+    batch = tuple(range(len(shape(chosen)) - 2))
+    return e.op(
+        "dot",
+        [chosen, matrix],
+        lhs_batch_dims=batch,
+        rhs_batch_dims=batch,
+        lhs_contracting_dims=(len(batch) + 1,),
+        rhs_contracting_dims=(len(batch),),
+    )
 
 
 def digits(e: Emitter, matrix: SSAValue) -> list[SSAValue]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import prod
 
 from xdsl.dialects.builtin import ComplexType, TensorType, TupleType
 from xdsl.ir import Attribute, Operation
@@ -12,8 +13,11 @@ from neuronir.dialects.nc.machine import Machine, get_machine, installed_target
 from neuronir.dialects.support.dtypes import byte_size, hlo_name, is_float, is_integer
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.counted_loop import counted_loop
+from neuronir.passes.hlo.decompositions.scatter_windows import window_count
+from neuronir.passes.hlo.scatter_one_hot import IN_TURN, LARGEST
 from neuronir.passes.hlo.support.activations import ACTIVATIONS
 from neuronir.passes.hlo.support.build import reducer_opcode
+from neuronir.passes.hlo.support.index_vectors import groups_of
 from neuronir.passes.hlo.support.values import element, integer, ints, producer, string
 
 
@@ -72,8 +76,7 @@ class Legality:
         if check is None and not found and self.addresses:
             self._usual.add(same)
         if not self.addresses and _computes_addresses(op):
-            reason = f"{self.target} has no transfers whose addresses are computed at run time"
-            found.append(Problem("NCC_EVRF001", reason))
+            found.append(Problem("NCC_EVRF001", _no_addresses(op, self.target)))
         if opcode == "while" and self.loops and counted_loop(op) is not None:
             check = None
         problem = None if check is None or found else check(op)
@@ -115,6 +118,19 @@ def _computes_addresses(op: Operation) -> bool:
     if first is None:
         return op.name in ("hlo.gather", "hlo.scatter")
     return any(producer(index, "constant") is None for index in op.operands[first:])
+
+
+def _no_addresses(op: Operation, target: str) -> str:
+    """Return why an op is refused that hlo-gather-to-dot and hlo-scatter-to-dot left."""
+    reason = f"{target} has no transfers whose addresses are computed at run time"
+    if op.name != "hlo.scatter":
+        return reason
+    tables = prod(groups_of(op.operands[0], ints(op, "input_batching_dims")))
+    count = window_count(op) // max(1, tables)
+    return (
+        f"{reason}, and it has {count} updates a table: without, windows must be whole rows of at "
+        f"most {LARGEST}, and updates that are not sums of floats at most {IN_TURN}"
+    )
 
 
 def _while(op: Operation) -> Problem:

@@ -17,13 +17,12 @@ from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.support.dtypes import byte_size, is_float
 from neuronir.dialects.tile.rules import combiner
 from neuronir.passes.hlo.gather_to_dot import digits
+from neuronir.passes.hlo.scatter_one_hot import LARGEST, scatter_one_hot
 from neuronir.passes.hlo.support.build import OP_CLASSES, Emitter
 from neuronir.passes.hlo.support.values import element, integer, ints, is_splat_of, shape, tensor
 from neuronir.passes.hlo.support.walk import blocks, rewrite_block
 from neuronir.passes.statistics import record
 
-LARGEST = 1 << 24
-"""Limit of rows: fp32 must distinguish all row numbers."""
 TERMS = 5
 """Dots of one sum: three digits of the values, and the places of both infinities."""
 GAIN = 0.7
@@ -32,7 +31,7 @@ GAIN = 0.7
 
 @dataclass(frozen=True)
 class HloScatterToDotPass(ModulePass):
-    """Rewrite scatters that add rows as dots, if that is estimated to be faster.
+    """Rewrite scatters that add rows as dots, if that is faster or the machine has no other way.
 
     Updates of the same row must be added one after another, and a transfer does so for all updates.
     A dot with ones and zeros adds them at once: either `ones[v, n]`, where update `n` belongs to
@@ -46,6 +45,10 @@ class HloScatterToDotPass(ModulePass):
     The result is that of fp32: three bf16 parts of each update are added. Infinities and NaN reach
     only the rows to which they belong, by two more dots that mark their positions. Runs after
     hlo-auto-cast, which would round the updates.
+
+    If the machine's transfers do not take addresses at run time, each scatter of whole rows is
+    rewritten, even if that takes long: those that add by dots with `ones[v, n]`, and those with up
+    to four updates of a table by selects, one after another. Runs before hlo-exact-integers then.
     """
 
     name = "hlo-scatter-to-dot"
@@ -81,8 +84,10 @@ class Rows:
 
 def scatter_to_dot(machine: Machine, op: Operation, e: Emitter) -> SSAValue | None:
     """Rewrite a scatter that adds rows; None if it is of another kind or already fast."""
+    if not machine.gather_in_dma:
+        return scatter_one_hot(op, _sums, e)
     rows = rows_of(op)
-    if rows is None or not machine.gather_in_dma:
+    if rows is None:
         return None
     one_hot, equal = one_hot_ns(rows, machine), equal_ns(rows, machine)
     if min(one_hot, equal) > GAIN * serial_ns(rows, machine):
@@ -173,7 +178,7 @@ def equal_ns(rows: Rows, machine: Machine) -> float:
 
 def _sums(e: Emitter, hits: SSAValue, updates: SSAValue) -> list[SSAValue]:
     """Return terms of the sums of the rows of updates [n, d] that each column of `hits` [n, m]
-    hits.
+    hits. Both may have a batch as their first dimension.
 
     An fp32 value is the sum of three in bf16, so that all terms share one matrix of ones. NaN is
     neither below nor above infinity: it becomes the sum of both infinities.
@@ -192,10 +197,12 @@ def _sums(e: Emitter, hits: SSAValue, updates: SSAValue) -> list[SSAValue]:
 
 
 def _dot(e: Emitter, ones: SSAValue, values: SSAValue) -> SSAValue:
-    properties = {name: i64_array([0]) for name in ("lhs_contracting_dims", "rhs_contracting_dims")}
-    return e.emit(
-        "dot", [ones, values], tensor((shape(ones)[1], shape(values)[1]), f32), properties
-    )
+    batch = tuple(range(len(shape(ones)) - 2))
+    names = ("lhs_contracting_dims", "rhs_contracting_dims")
+    properties = {name: i64_array([len(batch)]) for name in names}
+    properties |= {name: i64_array(batch) for name in ("lhs_batch_dims", "rhs_batch_dims")}
+    result = tensor((*shape(ones)[: len(batch)], shape(ones)[-1], shape(values)[-1]), f32)
+    return e.emit("dot", [ones, values], result, properties)
 
 
 def _added(e: Emitter, old: SSAValue | None, terms: Sequence[SSAValue], rows: Rows) -> SSAValue:

@@ -8,7 +8,9 @@ from neuronir.targets.simulator.timing import simulate_timing
 from tests.acceptance.programs import decoded, model
 
 
-@pytest.mark.parametrize("name", ["mlp", "lenet", "hf_bert_tiny"])
+@pytest.mark.parametrize(
+    "name", ["mlp", "lenet", "hf_bert_tiny", "xent_grad", "embed_scatter_grad"]
+)
 def test_small_models(name: str) -> None:
     chosen = model(name)
     result = compile_file(str(chosen.path), "inf1", CompileOptions())

@@ -10,6 +10,7 @@ from neuronir.dialects.hlo.interpreter import interpret
 from tests.differential.stages import stages
 from tests.passes_hlo.helpers import Array, opcodes, program, run_passes
 
+RNG = np.random.default_rng(3)
 TYPES = {"f32": np.float32, "bf16": bfloat16, "s32": np.int32, "u8": np.uint8, "pred": np.bool_}
 
 
@@ -42,6 +43,22 @@ FORMS = {
         (5, 2),
         "offset_dims={1}, collapsed_slice_dims={0,1}, start_index_map={1,0}, index_vector_dim=1",
         (1, 1, 2),
+    ),
+    "a batch, one row each": Form(
+        (7, 10),
+        (7, 1, 1),
+        (7, 1),
+        "offset_dims={}, collapsed_slice_dims={1}, start_index_map={1}, "
+        "operand_batching_dims={0}, start_indices_batching_dims={0}, index_vector_dim=2",
+        (1, 1),
+    ),
+    "a batch, many rows each": Form(
+        (10, 3, 2, 4),
+        (5, 1, 3),
+        (5, 2, 3, 4),
+        "offset_dims={1,3}, collapsed_slice_dims={0}, start_index_map={0}, "
+        "operand_batching_dims={1}, start_indices_batching_dims={2}, index_vector_dim=1",
+        (1, 1, 2, 4),
     ),
     "not collapsed": Form((10, 4), (1, 3), (1, 4, 3), _dims("0,1", "", 0, 0), (1, 4)),
 }
@@ -178,6 +195,18 @@ ENTRY main {{
     places = rng.integers(0, width, (9, 1)).astype(np.int32)
     (stage,) = stages(text, [table, places], "matmult", ("binary",), target="inf1")
     _same(stage.outputs[0], table[..., places[:, 0]])
+
+
+def test_special_values_of_tables_of_a_batch_on_inf1() -> None:
+    """Each table gives one row: the others may not change it."""
+    form = FORMS["a batch, one row each"]
+    table = RNG.standard_normal(form.table).astype(np.float32)
+    places = RNG.integers(0, form.table[1], form.indices).astype(np.int32)
+    table[np.arange(5), places[:5, 0, 0]] = np.inf, -np.inf, np.nan, -0.0, 0.0
+    (stage,) = stages(
+        "HloModule m\n" + _text(form, "f32"), [table, places], "matmult", ("binary",), "inf1"
+    )
+    _same(stage.outputs[0], np.take_along_axis(table, places[:, :, 0], 1))
 
 
 def test_a_finite_constant_table_takes_one_product() -> None:
