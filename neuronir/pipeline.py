@@ -1,8 +1,8 @@
-"""Pass pipelines as text: `pass-a,pass-b{option=1}`, in MLIR's wrapping or not, with named parts.
+"""Pass pipelines as text: `pass-a,pass-b{option=1}`, with MLIR's nesting and with named parts.
 
 pipeline ::= element (`,` element)*
 element  ::= pass-name (`{` option (` ` option)* `}`)?
-           | `builtin.module` `(` pipeline `)`
+           | (`builtin.module` | `func.func`) `(` pipeline `)`
            | `@` pipeline-name
 option   ::= key (`=` value (`,` value)*)?
 """
@@ -11,20 +11,25 @@ import dataclasses
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec, ParameterListType, ParameterType, parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError
 
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.nesting import FunctionPass
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
 _PIPELINE_NAME = re.compile(r"@([A-Za-z0-9_][A-Za-z0-9_.:\-]*)")
 _OPTIONS = re.compile(r'\{(?:[^{}"]|"(?:\\.|[^"\\])*")*\}')
 _SPACE = re.compile(r"\s*")
-_ANCHORS = ("builtin.module", "module", "any")
+_MODULE = ("builtin.module", "module")
+_FUNCTION = FuncOp.name
+_ANCHORS = (*_MODULE, _FUNCTION, "any")
 
 
 class PipelineError(NeuronError):
@@ -54,6 +59,7 @@ class _Parser:
         self.passes = passes
         self.named = named
         self.inside = inside
+        self.anchor = _MODULE[0]
 
     def skip(self) -> None:
         match = _SPACE.match(self.text, self.at)
@@ -95,21 +101,29 @@ class _Parser:
             raise PipelineError(self.text, start, "expected a pass name")
         self.at = name.end()
         if self.take("("):
-            if name[0] not in _ANCHORS:
-                raise PipelineError(
-                    self.text,
-                    start,
-                    f"passes run on 'builtin.module' here, not on '{name[0]}'",
-                    "leave the nesting out: a pass visits every function itself",
-                )
-            inner = [] if self.take(")") else self.sequence()
-            if inner and not self.take(")"):
-                raise PipelineError(self.text, self.at, "expected ')'")
-            return inner
+            return self.nested(name[0], start)
         options = _OPTIONS.match(self.text, self.at)
         if options:
             self.at = options.end()
         return [self.make(name[0], options[0] if options else "", start)]
+
+    def nested(self, anchor: str, start: int) -> list[ModulePass]:
+        """Parse the passes on an op, after the opening parenthesis."""
+        outer = self.anchor
+        if anchor not in _ANCHORS or (outer == _FUNCTION and anchor in _MODULE):
+            raise PipelineError(
+                self.text,
+                start,
+                f"passes cannot be nested on '{anchor}' in '{outer}'",
+                f"write '{_MODULE[0]}({_FUNCTION}(PASS,...))'",
+            )
+        self.anchor = outer if anchor == "any" else anchor
+        inner = [] if self.take(")") else self.sequence()
+        if inner and not self.take(")"):
+            raise PipelineError(self.text, self.at, "expected ')'")
+        self.anchor = outer
+        on_functions = anchor == _FUNCTION != outer
+        return [FunctionPass(one) for one in inner] if on_functions else inner
 
     def reference(self, name: str, start: int) -> list[ModulePass]:
         named = self.named()
@@ -119,7 +133,9 @@ class _Parser:
             )
         if name in self.inside:
             raise PipelineError(self.text, start, f"pipeline '@{name}' contains itself")
-        return _Parser(named[name], self.passes, self.named, (*self.inside, name)).whole()
+        parser = _Parser(named[name], self.passes, self.named, (*self.inside, name))
+        parser.anchor = self.anchor
+        return parser.whole()
 
     def make(self, name: str, options: str, start: int) -> ModulePass:
         if name not in self.passes:
@@ -212,7 +228,11 @@ def _as_float(item: ParameterType) -> ParameterType:
 
 def pipeline_text(passes: Iterable[ModulePass]) -> str:
     """Print a pipeline; parsing the text gives equal passes."""
-    return ",".join(_pass_text(p) for p in passes)
+    texts = []
+    for on_functions, group in groupby(passes, lambda p: isinstance(p, FunctionPass)):
+        text = ",".join(_pass_text(p.inner if isinstance(p, FunctionPass) else p) for p in group)
+        texts.append(f"{_FUNCTION}({text})" if on_functions else text)
+    return ",".join(texts)
 
 
 def _pass_text(instance: ModulePass) -> str:

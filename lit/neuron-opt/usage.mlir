@@ -2,7 +2,7 @@
 // RUN: status 2 neuron-opt %s -p cse,canonicalise 2>&1 | filecheck %s --check-prefix=PASS
 // RUN: status 2 neuron-opt %s -p 'cse{deep=1}' 2>&1 | filecheck %s --check-prefix=OPTION
 // RUN: status 2 neuron-opt %s -p 'cse{' 2>&1 | filecheck %s --check-prefix=SYNTAX
-// RUN: status 2 neuron-opt %s -p 'func.func(cse)' 2>&1 | filecheck %s --check-prefix=NEST
+// RUN: status 2 neuron-opt %s -p 'scf.for(cse)' 2>&1 | filecheck %s --check-prefix=NEST
 // RUN: status 2 neuron-opt %s -t nonsense 2>&1 | filecheck %s --check-prefix=FORMAT
 // RUN: status 2 neuron-opt %s -p cse --dce 2>&1 | filecheck %s --check-prefix=BOTH
 // RUN: status 2 neuron-opt %s --print-ir-after=nonsense 2>&1 | filecheck %s --check-prefix=DUMP
@@ -17,7 +17,7 @@
 // PASS-NEXT: did you mean canonicalize
 // OPTION: pass 'cse': no option 'deep'
 // SYNTAX: expected ',' between passes
-// NEST: passes run on 'builtin.module' here, not on 'func.func'
+// NEST: passes cannot be nested on 'scf.for' in 'builtin.module'
 // FORMAT: unknown format 'nonsense' (choose from
 // BOTH: give passes either as options or as a pipeline
 // DUMP: --print-ir-before/after: unknown pass 'nonsense'

@@ -58,7 +58,8 @@ def _add_pipeline(group: argparse._ArgumentGroup) -> None:
         "--pass-pipeline",
         dest="passes",
         metavar="PIPELINE",
-        help="'pass-a,pass-b{opt=1}', 'builtin.module(pass-a)', '@NAME' for a named pipeline",
+        help="'pass-a,pass-b{opt=1}', 'builtin.module(func.func(pass-a))', "
+        "'@NAME' for a named pipeline",
     )
     group.add_argument("--pipeline", metavar="NAME", help="run the named pipeline NAME")
     group.add_argument(

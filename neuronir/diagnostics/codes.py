@@ -347,6 +347,10 @@ CODES: dict[str, tuple[str, str]] = {
         "the file holds a pipeline over several cores, not a program for one",
         "use `neuron-sim run`, or compile for one core",
     ),
+    "NIR_NESTING": (
+        "a pass that adds or removes functions is nested on func.func",
+        "run the pass on the module",
+    ),
     "NIR_NO_CALLEE": ("a called computation does not exist", "define it"),
     "NIR_NPZ001": (
         "an npz file cannot hold arrays of this type",

@@ -20,6 +20,7 @@ LAYERS = (
         "neuronir._xdsl_verify",
         "neuronir.diagnostics",
         "neuronir.threads",
+        "neuronir.nesting",
         "neuronir.pipeline",
         "neuronir.universe",
     ),

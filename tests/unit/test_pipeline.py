@@ -85,7 +85,24 @@ def test_spellings(text: str) -> None:
     assert found == [Plain(), Options(count=1)]
 
 
-@pytest.mark.parametrize("text", ["", "  ", "builtin.module()"])
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("func.func(plain,options{count=1})", "func.func(plain,options{count=1})"),
+        ("any(func.func(any(plain),func.func(plain)),plain)", "func.func(plain,plain),plain"),
+        ("func.func(plain),func.func(@two),plain", "func.func(plain,plain,plain),plain"),
+    ],
+)
+def test_nesting_on_functions(text: str, printed: str) -> None:
+    """Passes in `func.func(...)` run on functions; the names of dumps are their own."""
+    named = {"two": "plain,func.func(plain)"}
+    found = parse_pipeline(text, PASSES, lambda: named)
+    assert pipeline_text(found) == printed
+    assert {one.name for one in found} <= {"plain", "options"}
+    assert parse_pipeline(printed, PASSES) == found
+
+
+@pytest.mark.parametrize("text", ["", "  ", "builtin.module()", "func.func()"])
 def test_empty(text: str) -> None:
     """No pass at all is a pipeline."""
     assert parse_pipeline(text, PASSES) == []
@@ -98,7 +115,10 @@ def test_empty(text: str) -> None:
         ("plain,", "expected a pass name"),
         ("plain plain", "expected ','"),
         ("builtin.module(plain", "expected ')'"),
-        ("func.func(plain)", "not on 'func.func'"),
+        ("scf.for(plain)", "cannot be nested on 'scf.for' in 'builtin.module'"),
+        ("func.func(module(plain))", "cannot be nested on 'module' in 'func.func'"),
+        ("func.func(@whole)", "cannot be nested on 'module' in 'func.func'"),
+        ("func.func(plain", "expected ')'"),
         ("options{deep=1}", "no option 'deep' (options: count, scale"),
         ("options{count=x}", "option"),
         ("options{count=}", "malformed options"),
@@ -109,7 +129,7 @@ def test_empty(text: str) -> None:
 def test_errors(text: str, message: str) -> None:
     """Every mistake is a message with the place in the text."""
     with pytest.raises(PipelineError) as caught:
-        parse_pipeline(text, PASSES, lambda: {"loop": "plain,@loop"})
+        parse_pipeline(text, PASSES, lambda: {"loop": "plain,@loop", "whole": "module(plain)"})
     if message != "option":
         assert message in caught.value.message
     assert caught.value.excerpt is not None and "^" in caught.value.excerpt
