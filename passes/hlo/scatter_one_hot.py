@@ -18,8 +18,8 @@ LARGEST = 1 << 24
 IN_TURN = 4
 """Up to this number of updates of each table, they are applied one after another."""
 
-Sums = Callable[[Emitter, SSAValue, SSAValue], list[SSAValue]]
-"""Returns terms of the sums of the updates [..., n, d] that each column of [..., n, m] selects."""
+Sums = Callable[[Emitter, SSAValue, SSAValue], SSAValue]
+"""Returns the sums of the updates [..., n, d] that each column of [..., n, m] selects."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,7 @@ def scatter_one_hot(op: Operation, sums: Sums, e: Emitter) -> SSAValue | None:
     old = e.reshape(e.transpose(operand, table.order), (*groups, rows, width))
     new = _rows_of_updates(op, (*groups, count, width), e)
     if count > IN_TURN:
-        found = e.convert(old, f32)
-        for term in sums(e, hits, e.convert(new, f32)):
-            found = e.binary("add", found, term)
+        found = e.binary("add", e.convert(old, f32), sums(e, hits, e.convert(new, f32)))
         found = e.convert(found, element(operand))
     else:
         found = _in_turn(e, old, hits, new, opcode)

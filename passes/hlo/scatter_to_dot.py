@@ -1,30 +1,43 @@
 """hlo-scatter-to-dot: add the updates of a scatter with dots instead of one after another."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import prod
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import BoolAttr, ModuleOp, bf16, f32
+from xdsl.dialects.builtin import BoolAttr, ModuleOp, f32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.support.dtypes import byte_size, is_float
 from neuronir.dialects.tile.rules import combiner
-from neuronir.passes.hlo.gather_to_dot import digits
+from neuronir.passes.hlo.row_sums import (
+    TERMS,
+    OneHot,
+    choose_one_hot,
+    counted,
+    one_hot_ns,
+    ones_dot_ns,
+    summed,
+    sums_of,
+)
 from neuronir.passes.hlo.scatter_one_hot import LARGEST, scatter_one_hot
 from neuronir.passes.hlo.support.build import OP_CLASSES, Emitter
-from neuronir.passes.hlo.support.values import element, integer, ints, is_splat_of, shape, tensor
+from neuronir.passes.hlo.support.values import (
+    element,
+    integer,
+    ints,
+    is_splat_of,
+    shape,
+    splat,
+    tensor,
+)
 from neuronir.passes.hlo.support.walk import blocks, rewrite_block
 from neuronir.passes.statistics import record
 
-TERMS = 5
-"""Dots of one sum: three digits of the values, and the places of both infinities."""
 GAIN = 0.7
 """The estimated time must be below this share of that of the transfers."""
 
@@ -42,9 +55,11 @@ class HloScatterToDotPass(ModulePass):
                                             %y = add(gather(%x, %i), %s)
                                             %r = scatter(%x, %i, %y) assign
 
-    The result is that of fp32: three bf16 parts of each update are added. Infinities and NaN reach
-    only the rows to which they belong, by two more dots that mark their positions. Runs after
-    hlo-auto-cast, which would round the updates.
+    The result is that of fp32: three bf16 parts of each update are added, which lie side by side
+    with two more parts that mark the positions of infinities and NaN, so that these reach only the
+    rows to which they belong. Equal updates are counted. If updates are narrow, ones for a quotient
+    of `v` are multiplied with parts that are zero except at its remainder, which takes fewer
+    comparisons. Runs after hlo-auto-cast, which would round the updates.
 
     If the machine's transfers do not take addresses at run time, each scatter of whole rows is
     rewritten, even if that takes long: those that add by dots with `ones[v, n]`, and those with up
@@ -81,33 +96,37 @@ class Rows:
         """The element type."""
         return element(self.op.results[0])
 
+    def split(self, machine: Machine, columns: int) -> OneHot:
+        """Return how row numbers select rows for sums of `columns`."""
+        return choose_one_hot(machine, self.table, self.count, columns)
+
 
 def scatter_to_dot(machine: Machine, op: Operation, e: Emitter) -> SSAValue | None:
     """Rewrite a scatter that adds rows; None if it is of another kind or already fast."""
     if not machine.gather_in_dma:
-        return scatter_one_hot(op, _sums, e)
+        return scatter_one_hot(op, sums_of, e)
     rows = rows_of(op)
     if rows is None:
         return None
-    one_hot, equal = one_hot_ns(rows, machine), equal_ns(rows, machine)
+    one_hot, equal = sums_ns(rows, machine), equal_ns(rows, machine)
     if min(one_hot, equal) > GAIN * serial_ns(rows, machine):
         return None
     operand, indices, updates = op.operands
-    numbers = e.convert(e.reshape(indices, (rows.count,)), f32)
-    flat = _flat(e, updates, rows)
+    numbers, flat = e.reshape(indices, (rows.count,)), _flat(e, updates, rows)
     empty = is_splat_of(operand, 0)
     if one_hot <= equal:
-        dims = (rows.count, rows.table)
-        hits = e.compare(e.broadcast(numbers, dims, (0,)), e.iota(dims, 1, f32), "EQ")
-        terms = _sums(e, hits, flat)
-        return e.reshape(_added(e, None if empty else operand, terms, rows), shape(operand))
-    if rows.unique:
-        terms = [flat]
-    else:
+        number = splat(updates)
+        if number is None:
+            sums = summed(e, numbers, flat, rows.split(machine, TERMS * rows.width))
+        else:
+            sums = _multiples(e, counted(e, numbers, rows.split(machine, 1)), float(number), rows)
+        return e.reshape(_added(e, None if empty else operand, sums, rows), shape(operand))
+    if not rows.unique:
         dims = (rows.count, rows.count)
-        here, there = (e.broadcast(numbers, dims, (d,)) for d in (0, 1))
-        terms = _sums(e, e.compare(here, there, "EQ"), flat)
-    found = _added(e, None if empty else _gathered(e, rows), terms, rows)
+        single = e.convert(numbers, f32)
+        here, there = (e.broadcast(single, dims, (d,)) for d in (0, 1))
+        flat = sums_of(e, e.compare(here, there, "EQ"), flat)
+    found = _added(e, None if empty else _gathered(e, rows), flat, rows)
     return _assigned(e, op, e.reshape(found, shape(updates)))
 
 
@@ -146,19 +165,11 @@ def serial_ns(rows: Rows, machine: Machine) -> float:
     return rows.count * each + tiles * machine.dma_fixed_ns
 
 
-def dot_ns(machine: Machine, out: int, depth: int, width: int) -> float:
-    """Return the time of PE, and of DVE for the ones and zeros, of a dot [out, depth] x [width]."""
-    blocks_ = math.ceil(out / machine.pe_columns) * math.ceil(depth / machine.pe_rows)
-    start = machine.matmul_overhead_cycles + machine.pe_columns / machine.stationary_load_divisor
-    banks = math.ceil(width / machine.matmul_max_moving)
-    cycles = TERMS * (width + banks * start)
-    compares = out * depth / machine.partitions / machine.dve_ghz
-    return max(blocks_ * cycles / machine.pe_ghz, compares)
-
-
-def one_hot_ns(rows: Rows, machine: Machine) -> float:
+def sums_ns(rows: Rows, machine: Machine) -> float:
     """Return the time of a dot with the ones of each row of the table."""
-    return dot_ns(machine, rows.table, rows.count, rows.width) + 4 * machine.dma_fixed_ns
+    columns = TERMS * rows.width if splat(rows.op.operands[2]) is None else 1
+    time = one_hot_ns(machine, rows.split(machine, columns), rows.count, columns)
+    return time + 4 * machine.dma_fixed_ns
 
 
 def equal_ns(rows: Rows, machine: Machine) -> float:
@@ -169,48 +180,28 @@ def equal_ns(rows: Rows, machine: Machine) -> float:
         rows.width * byte_size(rows.kind) / machine.dma_engine_gbps / machine.dma_engines,
     )
     start = (2 + moves) * machine.dma_fixed_ns
-    dot = 0.0 if rows.unique else dot_ns(machine, rows.count, rows.count, rows.width)
+    dot = 0.0 if rows.unique else ones_dot_ns(machine, rows.count, rows.count, TERMS * rows.width)
     return dot + moves * rows.count * each + start
 
 
 # the parts
 
 
-def _sums(e: Emitter, hits: SSAValue, updates: SSAValue) -> list[SSAValue]:
-    """Return terms of the sums of the rows of updates [n, d] that each column of `hits` [n, m]
-    hits. Both may have a batch as their first dimension.
+def _multiples(e: Emitter, counts: SSAValue, number: float, rows: Rows) -> SSAValue:
+    """Return the sums [table, width] of `counts` [table, 1] times a number.
 
-    An fp32 value is the sum of three in bf16, so that all terms share one matrix of ones. NaN is
-    neither below nor above infinity: it becomes the sum of both infinities.
+    The product is that of the exact count, where adding one after another rounds each time.
     """
-    ones = e.convert(hits, bf16)
-    below = e.compare_number(updates, math.inf, "LT")
-    above = e.compare_number(updates, -math.inf, "GT")
-    finite = e.binary("and", below, above)
-    plain = e.select(finite, updates, e.fill_like(0.0, updates))
-    terms = [_dot(e, ones, digit) for digit in digits(e, plain)]
-    for inside, infinity in ((below, math.inf), (above, -math.inf)):
-        places = _dot(e, ones, e.convert(e.unary("not", inside), bf16))
-        some = e.compare_number(places, 0.0, "GT")
-        terms.append(e.select(some, e.fill_like(infinity, places), e.fill_like(0.0, places)))
-    return terms
+    found = e.binary_number("multiply", counts, number)
+    # No times is 0 for any number: neither NaN nor -0.
+    found = e.select(e.compare_number(counts, 0.0, "GT"), found, e.fill_like(0.0, found))
+    return e.broadcast(e.reshape(found, (rows.table,)), (rows.table, rows.width), (0,))
 
 
-def _dot(e: Emitter, ones: SSAValue, values: SSAValue) -> SSAValue:
-    batch = tuple(range(len(shape(ones)) - 2))
-    names = ("lhs_contracting_dims", "rhs_contracting_dims")
-    properties = {name: i64_array([len(batch)]) for name in names}
-    properties |= {name: i64_array(batch) for name in ("lhs_batch_dims", "rhs_batch_dims")}
-    result = tensor((*shape(ones)[: len(batch)], shape(ones)[-1], shape(values)[-1]), f32)
-    return e.emit("dot", [ones, values], result, properties)
-
-
-def _added(e: Emitter, old: SSAValue | None, terms: Sequence[SSAValue], rows: Rows) -> SSAValue:
-    """Return the sum of the terms [rows, width], and of old rows, in the type of the table."""
-    first, *rest = terms if old is None else (_flat(e, old, rows), *terms)
-    for term in rest:
-        first = e.binary("add", first, term)
-    return e.convert(first, rows.kind)
+def _added(e: Emitter, old: SSAValue | None, sums: SSAValue, rows: Rows) -> SSAValue:
+    """Return the sums [rows, width], and those with old rows, in the type of the table."""
+    total = sums if old is None else e.binary("add", _flat(e, old, rows), sums)
+    return e.convert(total, rows.kind)
 
 
 def _flat(e: Emitter, value: SSAValue, rows: Rows) -> SSAValue:

@@ -77,8 +77,9 @@ def judge(text: str, args: list[Any], tolerance: float = 1e-6) -> None:
         (200, 16, 300, True, {"hlo.dot"}),
         (20000, 16, 200, False, {"hlo.dot", "hlo.gather", "hlo.scatter"}),
         (20000, 16, 200, True, {"hlo.dot", "hlo.scatter"}),
+        (300, 1, 3001, False, {"hlo.dot"}),
     ],
-    ids=["few rows", "few rows, zeros", "many rows", "many rows, zeros"],
+    ids=["few rows", "few rows, zeros", "many rows", "many rows, zeros", "quotients"],
 )
 def test_sums_are_those_of_fp32(
     table: int, width: int, count: int, zeros: bool, kinds: set[str]
@@ -100,11 +101,24 @@ def test_infinities_reach_their_rows_only(table: int) -> None:
         judge(scatter(table, 16, 300), args, 4e-6)
 
 
+def test_infinities_and_large_values_with_quotients() -> None:
+    """The largest numbers do not overflow where they are taken apart."""
+    args = arguments(300, 1, 3001)
+    numbers, updates = args[0], args[1]
+    numbers[numbers < 9] = 9
+    numbers[:8, 0] = [1, 1, 2, 3, 4, 5, 6, 7]
+    largest = np.finfo(np.float32).max
+    updates[:8, 0] = [np.inf, -np.inf, np.inf, np.nan, largest, -largest, 1e-38, 3.39e38]
+    args[2][:9] = 0
+    with np.errstate(invalid="ignore"):
+        judge(scatter(300, 1, 3001), args, 4e-6)
+
+
 def test_unique_rows_need_no_sums() -> None:
-    text = scatter(5000, 16, 200).replace("to_apply", "unique_indices=true, to_apply")
+    text = scatter(40000, 16, 200).replace("to_apply", "unique_indices=true, to_apply")
     assert "hlo.dot" not in names(text) and "hlo.gather" in names(text)
-    args = arguments(5000, 16, 200)
-    args[0] = RNG.permutation(5000)[:200].reshape(200, 1).astype(np.int32)
+    args = arguments(40000, 16, 200)
+    args[0] = RNG.permutation(40000)[:200].reshape(200, 1).astype(np.int32)
     judge(text, args)
 
 
@@ -119,3 +133,32 @@ def test_unique_rows_need_no_sums() -> None:
 )
 def test_other_scatters_stay(text: str) -> None:
     assert "hlo.dot" not in names(text)
+
+
+@pytest.mark.parametrize("number", ["1", "-0.25", "inf", "nan"])
+@pytest.mark.parametrize(("count", "table"), [(3000, 256), (2999, 37)])
+def test_equal_updates_are_counted(number: str, count: int, table: int) -> None:
+    """As XLA, which drops indices outside; one dot is enough."""
+    single = NUMBERS.replace("update_window_dims={1}", "update_window_dims={}")
+    text = f"""HloModule m
+
+f {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}}
+
+ENTRY e {{
+  z = f32[] constant(0)
+  x = f32[{table}] broadcast(z), dimensions={{}}
+  i = s32[{count},1] parameter(0)
+  n = f32[] constant({number})
+  u = f32[{count}] broadcast(n), dimensions={{}}
+  ROOT r = f32[{table}] scatter(x, i, u), {single}, to_apply=f
+}}
+"""
+    places = np.random.default_rng(3).integers(-9, table, (count, 1)).astype(np.int32)
+    places[places == 5] = table  # none
+    judge(text, [places])
+    (found,) = interpret(run_passes(program(text), PASS), [places])
+    np.testing.assert_array_equal(np.signbit(np.asarray(found)[5]), False)

@@ -54,6 +54,9 @@ def lower_unary(state: Lower, op: Operation) -> None:
     if op.name == "hlo.negate" and dtype.is_float:
         scalar_step(state, op, operand, Scalar(AluOp.MULTIPLY, -1.0))
         return
+    if op.name == "hlo.not" and dtype is DType.BOOL and isinstance(operand, Lazy):
+        scalar_step(state, op, operand, Scalar(AluOp.IS_EQ, 0.0))
+        return
     if op.name in ("hlo.convert", "hlo.copy"):
         _conversion(state, op, operand)
         return

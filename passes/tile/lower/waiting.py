@@ -227,16 +227,17 @@ def _masked_next(state: Lower, op: Operation, lazy: Lazy) -> bool:
 
 
 def converted_next(state: Lower, op: Operation) -> bool:
-    """Return whether a comparison becomes ones and zeros of a float, which DVE can write."""
+    """Return whether a comparison, or what it is not, becomes ones and zeros of a float, which DVE
+    can write.
+    """
     user = op.results[0].get_user_of_unique_use()
-    return (
-        op.name == "hlo.compare"
-        and user is not None
-        and user.name == "hlo.convert"
-        and user.parent is op.parent
-        and state.dtype(user.results[0]).is_float
-        and state.place(user.results[0]) == state.place(op.results[0])
-    )
+    if op.name not in ("hlo.compare", "hlo.not") or user is None or user.parent is not op.parent:
+        return False
+    if state.place(user.results[0]) != state.place(op.results[0]):
+        return False
+    if user.name == "hlo.not":
+        return op.name == "hlo.compare" and converted_next(state, user)
+    return user.name == "hlo.convert" and state.dtype(user.results[0]).is_float
 
 
 def evaluated(state: Lower, op: Operation, *numbers: Number) -> Number:
