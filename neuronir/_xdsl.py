@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnknownLoc,
 )
-from xdsl.ir import Attribute, Block, ErasedSSAValue, Operation, TypeAttribute
+from xdsl.ir import Attribute, Block, ErasedSSAValue, Operation, SSAValue, TypeAttribute
 from xdsl.parser import AttrParser, Parser
 from xdsl.parser.generic_parser import ParserState
 from xdsl.printer import Printer
@@ -53,6 +53,7 @@ _KIND = {
     2: MLIRTokenKind.PERCENT_IDENT,
     3: MLIRTokenKind.INTEGER_LIT,
 }
+_NUMBERS = re.compile(r"(_\d+)+$")
 _PUNCTUATION = dict(KIND_BY_PUNCTUATION_SPELLING)
 
 
@@ -203,6 +204,17 @@ class NeuronPrinter(Printer):
             return
         self._current_column += len(text)
         self.stream.write(text)
+
+    def print_ssa_value(self, value: SSAValue) -> str:
+        hint = value.name_hint
+        if hint and hint[-1].isdigit() and value not in self._ssa_values:
+            # xDSL removes one number from a name, so `x_1` of `x_1_2` would meet the second `x`.
+            base = _NUMBERS.sub("", hint)
+            if base:
+                count = self.ssa_names.get(base, 0)
+                self.ssa_names[base] = count + 1
+                self._ssa_values[value] = f"{base}_{count}" if count else base
+        return super().print_ssa_value(value)
 
     def print_attribute(self, attribute: Attribute) -> None:
         if (

@@ -20,6 +20,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp, View, build
 from neuronir.dialects.nc.records import shape_record, space_of
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
+from neuronir.dialects.support.names import base_name, set_hint
 
 
 def elements_of_dims(free: Sequence[tuple[int, int]]) -> int:
@@ -81,6 +82,7 @@ class Emitter:
         self.variables: list[VariableOp] = []
         self.source: Operation | None = None
         self.unit: list[InstructionOp] | None = None  # placed for the unit being lowered
+        self.origins: dict[SSAValue, Operation] = {}  # the op for which a buffer was allocated
         self._names: dict[str, int] = {}
         self._registers: list[dict[tuple[SSAValue, int], SSAValue]] = [{}]  # of each scope
         self.register_loads = 0
@@ -98,6 +100,7 @@ class Emitter:
                 return scope[key, high]
         bounds = {"low": 0, "high": high}
         op = build(INSTRUCTION_OPS["register_load"], [], [src()], bounds, result=True)
+        set_hint(op.results[0], base_name(key))
         self.place(op)
         self.register_loads += 1
         self._registers[-1][key, high] = op.results[0]
@@ -121,6 +124,8 @@ class Emitter:
 
     def _alloc(self, type_: MemRefType[Attribute], role: str | None) -> SSAValue:
         op = AllocOp.make(type_, role)
+        if self.source is not None:
+            self.origins[op.buffer] = self.source
         self.place(op)
         return op.buffer
 

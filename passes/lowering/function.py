@@ -287,7 +287,8 @@ def _lower_function(
     for i, ssa in enumerate(leaves):
         if i not in state.written:
             _result(state, i, ssa)
-    module = finished_module(state.emitter, state.constants, state.machine)
+    held = ((ssa, form.buffer) for ssa, value in state.values.items() for form in value.forms)
+    module = finished_module(state.emitter, state.constants, state.machine, held)
     take_out(module)
     return module
 

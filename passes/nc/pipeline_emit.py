@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, UnitAttr
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.structure import AllocOp
+from neuronir.dialects.support.names import index_constant
 from neuronir.passes.nc.listing import Listing, Node
 from neuronir.passes.nc.pipeline_nest import Nest
 from neuronir.passes.nc.pipeline_plan import Plan
@@ -90,6 +91,7 @@ class _Emitter:
         """Emit the loop in which all stages run."""
         begin, depth = self.plan.last_stage, self.plan.depth
         body = Block(arg_types=[IndexType()])
+        body.args[0].name_hint = self.variable.name_hint
         for q in range(begin, begin + depth):
             body.add_ops(self.step(q, now, loop=body.args[0]))
         made, bounds = _make_loop(body, self.kernels)
@@ -118,7 +120,7 @@ class _Emitter:
 def _make_loop(body: Block, trips: int) -> tuple[scf.ForOp, list[Operation]]:
     """Create a loop with this trip count, and the constants of its bounds."""
     body.add_op(scf.YieldOp())
-    bounds = [arith.ConstantOp(IntegerAttr(n, IndexType())) for n in (0, trips, 1)]
+    bounds = [index_constant(n) for n in (0, trips, 1)]
     low, high, step = (b.result for b in bounds)
     return scf.ForOp(low, high, step, [], Region(body)), [*bounds]
 
@@ -143,6 +145,7 @@ def emit_nest(listing: Listing, nest: Nest, plan: Plan) -> None:
     ops: list[Operation] = []
     if groups > 1:
         body = Block(arg_types=[IndexType()])
+        body.args[0].name_hint = variable.name_hint
         indices = [Linear(body.args[0], nest.rounds, n) for n in range(nest.rounds)]
         body.add_ops(_group(listing, nest, plan, [{variable: i} for i in indices]))
         made, bounds = _make_loop(body, groups)

@@ -10,13 +10,14 @@ prefetch, is peeled. In a rotated loop (rotate.py) the peeled iteration omits th
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, UnitAttr, i64
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.structure import AllocOp
+from neuronir.dialects.support.names import index_constant
 from neuronir.passes.nc.listing import RING, Buffer, Listing, Node
 from neuronir.passes.nc.liveness import (
     clipped,
@@ -260,7 +261,7 @@ class _Writer:
         last = body.last_op
         assert last is not None
         body.insert_ops_before(list(order), last)
-        bound = arith.ConstantOp(IntegerAttr(self.trips - 1, IndexType()))
+        bound = index_constant(self.trips - 1)
         block = self.op.parent
         assert block is not None
         block.insert_op_before(bound, self.op)

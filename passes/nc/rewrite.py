@@ -74,6 +74,8 @@ def copy_with(
         attributes=dict(op.attributes),
     )
     copy.location = op.location
+    for result, made in zip(op.results, copy.results, strict=True):
+        made.name_hint = result.name_hint
     for old, new in indices.items():
         if new.value is not None:
             move_ahead(copy, old, new.const)

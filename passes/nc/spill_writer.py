@@ -13,6 +13,7 @@ from neuronir.dialects.nc.dma import DmaOp
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp, View, build
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
+from neuronir.dialects.support.names import set_hint
 from neuronir.dialects.support.walking import walk
 from neuronir.passes.nc.engines import QueueAllotter
 from neuronir.passes.nc.listing import Buffer, Listing, Node, variables
@@ -156,6 +157,7 @@ class Writer:
         self.module.body.block.insert_op_before(op, first)
         self.queues.variables[op.sym_name.data] = op
         address = AddressOfOp.make(op)
+        set_hint(address.buffer, f"{buffer.value.name_hint or 'buffer'}_spill")
         self._at_top(address)
         self.variables[buffer.key] = address.buffer
         return address.buffer
@@ -166,6 +168,7 @@ class Writer:
             shape = (buffer.partitions, (page.high - page.low) // dtype_of(type_.element_type).size)
             type_ = MemRefType(type_.element_type, shape, memory_space=type_.memory_space)
         op = AllocOp.make(type_)
+        set_hint(op.buffer, f"{buffer.value.name_hint or 'buffer'}_reload")
         self._at_top(op)
         return op.buffer
 

@@ -107,6 +107,7 @@ class _Identity:
         self.module.body.block.insert_op_before(variable, self.func)
         address = AddressOfOp.make(variable)
         buffer = AllocOp.make(MemRefType(f32, [n, n], memory_space=SBUF), "constant")
+        address.buffer.name_hint = buffer.buffer.name_hint = "identity"
         dst = View(buffer.buffer, 0, n, ((1, n),))
         load = build(
             INSTRUCTION_OPS["dma"],
@@ -271,6 +272,7 @@ class _Loop:
         m, first = self.machine, group[0].summand
         columns = m.psum_bank_bytes // 4
         bank = AllocOp.make(MemRefType(f32, [m.partitions, columns], memory_space=PSUM))
+        bank.buffer.name_hint = group[0].product.buffer.name_hint
         free = first.free
         if len(group) > 1:
             free = ((group[1].summand.offset - first.offset, len(group)), *free)

@@ -6,6 +6,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from neuronir.dialects.support.names import name_results
 from neuronir.passes.tile.fit import check_types, programs
 from neuronir.passes.tile.fuse import machine_of
 from neuronir.passes.tile.layouts.assign import assign_layouts
@@ -30,3 +31,4 @@ class TileAssignLayouts(ModulePass):
         for function in programs(op):
             check_types(function, machine)
             assign_layouts(function.body.block, machine)
+            name_results(function.body.block)

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.names import name_results
 from neuronir.dialects.support.walking import walk_in
 from neuronir.dialects.tile.interface import unchanged_ops
 from neuronir.passes.hlo.support.walk import erase_dead
@@ -55,6 +56,7 @@ class TileFuse(ModulePass):
             check_types(function, machine)
             fuse_block(function.body.block, machine, room)
             record(self.name, "arrays joined", join_arrays(function.body.block))
+            name_results(function.body.block)
         room.mark(op)
 
 

@@ -22,6 +22,7 @@ from neuronir.dialects.hlo.data_movement import BroadcastOp, ReshapeOp
 from neuronir.dialects.hlo.elementwise import AddOp
 from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.dtypes import is_float, np_dtype
+from neuronir.dialects.support.names import base_name, set_hint
 from neuronir.dialects.tile.interface import Window, tiling_of
 from neuronir.dialects.tile.ops import EmptyOp, IndexOp
 from neuronir.dialects.tile.rules import shape_of
@@ -121,7 +122,9 @@ class Nest:
         """Create the array into which the tiles of an output are inserted."""
         memory = "sbuf" if value in self.resident else "hbm"
         type_ = resized(value.type, self._sizes(self._rows(value)))
-        return where.add(EmptyOp.make(memory, type_)).results[0]
+        array = where.add(EmptyOp.make(memory, type_)).results[0]
+        set_hint(array, base_name(value))
+        return array
 
     def _rows(self, value: SSAValue) -> list[list[int]]:
         """Return the dimensions of the array in which an output is assembled.

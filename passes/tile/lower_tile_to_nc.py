@@ -31,6 +31,7 @@ from neuronir.passes.tile.lower import (
 )
 from neuronir.passes.tile.lower.memory import arguments, in_hbm, leaves
 from neuronir.passes.tile.lower.state import Lower
+from neuronir.passes.tile.lower.values import Held
 from neuronir.passes.tile.plugins import load_rules
 from neuronir.passes.tile.special import special_values
 
@@ -100,7 +101,9 @@ def lower_function(function: HloFunc, machine: Machine) -> ModuleOp:
         )
     for op in block.ops:
         state.lower(op)
-    return finished_module(state.emitter, state.constants, machine)
+    forms = {**state.memory, **{v: x.form for v, x in state.values.items() if isinstance(x, Held)}}
+    held = ((value, form.buffer) for value, form in forms.items())
+    return finished_module(state.emitter, state.constants, machine, held)
 
 
 def _name(function: HloFunc, index: int) -> str:

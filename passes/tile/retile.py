@@ -48,6 +48,7 @@ def retile(
         regions=regions,
     )
     new.location = op.location
+    new.results[0].name_hint = op.results[0].name_hint
     return new
 
 

@@ -33,7 +33,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   }
 }
 // CHECK-LABEL: nc.func "main"
-// CHECK: scf.for %[[H:[0-9]+]]
+// CHECK: scf.for %[[H:[a-z0-9_]+]]
 // CHECK: nc.dma (%[[C0:c_?[0-9]*]][{{.*}}) = (%w[{{.*}} 0 + 4096 * %[[H]]])
 // CHECK: nc.dma (%[[C1:c_?[0-9]*]][{{.*}}) = (%w[{{.*}} 1024 + 4096 * %[[H]]])
 // CHECK: scf.for

@@ -8,9 +8,9 @@
 
 // CHECK-NOT: nc.dma (%late
 // CHECK:     nc.variable "[[V:spill[0-9]+]]" : "spill" memref<128x1024xf32, #nc.space<"hbm">>
-// CHECK:     nc.dma ([[FAR:%[0-9]+]][0:128 * 1024 | 512:1 | 0]) = (%both[0:128 | 512:1 | 0]) on dma{{[0-9]+}} attributes {nc.spill}
-// CHECK:     nc.dma ([[HALF:%[0-9]+]][0:128 | 512:1 | 0]) = ([[FAR]][0:128 * 1024 | 512:1 | 0]) on dma{{[0-9]+}} attributes {nc.spill}
-// CHECK:     nc.tensor_tensor (%d[0:128 | 512:1 | 0]) = (%d[0:128 | 512:1 | 0], [[HALF]][0:128 | 512:1 | 0])
+// CHECK:     nc.dma (%both_spill[0:128 * 1024 | 512:1 | 0]) = (%both[0:128 | 512:1 | 0]) on dma{{[0-9]+}} attributes {nc.spill}
+// CHECK:     nc.dma (%both_reload[0:128 | 512:1 | 0]) = (%both_spill[0:128 * 1024 | 512:1 | 0]) on dma{{[0-9]+}} attributes {nc.spill}
+// CHECK:     nc.tensor_tensor (%d[0:128 | 512:1 | 0]) = (%d[0:128 | 512:1 | 0], %both_reload[0:128 | 512:1 | 0])
 
 // STAT: 262144 bytes filled again
 // STAT: 786432 bytes moved, of parts of buffers where that is less

@@ -9,6 +9,7 @@ from neuronir.dialects.nc.dma import DmaOp
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.ops import View, build
 from neuronir.dialects.nc.structure import AllocOp
+from neuronir.dialects.support.names import base_name, set_hint
 from neuronir.passes.lowering.constants.image import Chunk, Piece
 from neuronir.passes.lowering.constants.layered import layers_of
 from neuronir.passes.lowering.emitter import Emitter
@@ -49,6 +50,9 @@ class ConstantChunk:
         self.place = len(ops)
         self.alloc = AllocOp.make(self._type(1), role)
         self.source = emitter.source
+        if self.source is not None and self.source.results:
+            reader = base_name(self.source.results[0])
+            set_hint(self.alloc.buffer, f"{reader}_constants" if reader else "constants")
         ops.append(self.alloc)
         ops.append(None)
 

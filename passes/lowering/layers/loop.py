@@ -386,6 +386,7 @@ def _with_buffer(form: Form, buffer: SSAValue) -> Form:
 def _buffer_like(state: Lowering, form: Form) -> SSAValue:
     type_ = form.buffer.type
     op = AllocOp.make(type_)  # type: ignore[arg-type]
+    op.buffer.name_hint = form.buffer.name_hint
     state.emitter.place(op)
     return op.buffer
 

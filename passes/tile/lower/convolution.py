@@ -61,7 +61,7 @@ class Convolution:
         if not beside:
             group, outer = together(outer, width, self.bank)
         for number in numbers_of([*outer, *beside]):
-            psum = state.psum(count, prod(a.size for a in group) * width)
+            psum = state.psum(count, prod(a.size for a in group) * width, of=self.source)
             state.emitter.source = self.source
             for i, extra in enumerate(numbers_of(group)):
                 target = replace(psum, free=((1, width),), offset=i * width)

@@ -318,7 +318,7 @@ class Product:
                 group, rest = together(outer, width, self.bank)
             for number in numbers_of([*rest, *beside]):
                 total = prod(a.size for a in group) * width
-                psum = state.psum(count * prod(a.size for a, _ in parts), total)
+                psum = state.psum(count * prod(a.size for a, _ in parts), total, of=self.source)
                 state.emitter.source = self.source
                 for i, extra in enumerate(numbers_of(group)):
                     for start, also in _starts(parts):

@@ -17,6 +17,7 @@ from neuronir.passes.lowering.constants.bound import Constants
 from neuronir.passes.lowering.conversion.convert import Converter
 from neuronir.passes.lowering.emitter import Emitter
 from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.lowering.names import name_for
 from neuronir.passes.tile.layouts.costs import Weights
 from neuronir.passes.tile.layouts.maps import span
 from neuronir.passes.tile.layouts.place import Place, from_layout
@@ -114,14 +115,25 @@ class Lower:
         elements = prod(a.size for a, _ in where.free)
         return where.form(self.emitter.sbuf(span(where.partition), elements, dtype), size)
 
-    def psum(self, partitions: int, elements: int, dtype: DType = DType.F32) -> View:
-        """Allocate PSUM; in a loop a whole bank, which is later shared (banks.py)."""
+    def psum(
+        self,
+        partitions: int,
+        elements: int,
+        dtype: DType = DType.F32,
+        of: Operation | None = None,
+    ) -> View:
+        """Allocate PSUM; in a loop a whole bank, which is later shared (banks.py).
+
+        It is called like the result of `of`, or of the op being lowered.
+        """
         if not self.emitter.depth:
             buffer = self.emitter.psum(partitions, elements, dtype)
+            name_for(buffer, of)
             return View(buffer, 0, partitions, ((1, elements),))
         m = self.machine
         bank = self.emitter.psum(m.partitions, m.psum_bank_bytes // DType.F32.size)
         assert self.emitter.source is not None
+        name_for(bank, of or self.emitter.source)
         self.requests.append(Request(self.emitter.source, bank))
         return View(bank, 0, partitions, ((1, elements),), 0, (), 0, dtype.name.lower())
 

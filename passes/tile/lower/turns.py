@@ -100,7 +100,7 @@ class Transposed:
         inner, beside = column_block(order, most)
         group = numbers_of(inner)
         for number in numbers_of(beside):
-            psum = state.psum(turn.wide, len(group) * turn.rows)
+            psum = state.psum(turn.wide, len(group) * turn.rows, of=self.op)
             state.emitter.source = self.op
             for i, extra in enumerate(group):
                 out = replace(psum, free=((1, turn.rows),), offset=i * turn.rows)
