@@ -539,6 +539,14 @@ CODES: dict[str, tuple[str, str]] = {
         "a bucket kernel does not fit the buckets",
         "return as many tensors as the model takes, and the index of a bucket",
     ),
+    "NIR_TORCH014": (
+        "the results of a model depend on Python state that each call changes",
+        "hold the state in a buffer, or make it an argument and a result",
+    ),
+    "NIR_TORCH015": (
+        "a tensor is not on the CPU, or has no data",
+        "move the model and its inputs to the CPU",
+    ),
 }
 """For each code, its cause and the action to take."""
 

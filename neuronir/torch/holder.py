@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Tuple  # noqa: UP035  (TorchScript reads the
 import torch
 from torch import Tensor, nn
 
+from neuronir.torch.calls import Script
 from neuronir.torch.operators import register
 
 register()  # TorchScript looks up the operators when it compiles the class
@@ -95,7 +96,9 @@ def script(module: nn.Module, source: str) -> Any:
         warnings.simplefilter("ignore", FutureWarning)  # torch 2.14 deprecates TorchScript
         made = torch.jit.script(module)
     made.define(source)
-    return made.eval()
+    made.eval()
+    object.__setattr__(made, "__class__", Script)
+    return made
 
 
 __all__ = ["Dict", "Neuron", "Tensors", "Traced", "scripted"]

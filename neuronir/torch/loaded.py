@@ -11,6 +11,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from neuronir.api import Executable
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.frontends.torch.devices import check_device
 from neuronir.frontends.torch.types import array_of, tensor_of
 from neuronir.targets.encoding.encoding import Encoding
 from neuronir.targets.neff.check import check_machine
@@ -77,13 +78,10 @@ def loaded(neff: Any) -> Loaded:
 
 
 def check_tensor(tensor: Any, spec: Spec, what: str) -> None:
-    """Raise NIR_TORCH007 if the model was not traced for a tensor like this."""
-    if tensor.device.type != "cpu":
-        raise NeuronError(
-            "NIR_TORCH007",
-            f"{what} is on device '{tensor.device}'",
-            help="pass tensors on the CPU: the transfer to the core is part of the call",
-        )
+    """Raise NIR_TORCH007 if the model was not traced for a tensor like this, NIR_TORCH015 if it is
+    not on the CPU.
+    """
+    check_device(tensor, what, "x.cpu(); the call transfers it to the core")
     dtype = str(tensor.dtype).removeprefix("torch.")
     if tuple(tensor.shape) != spec.shape or dtype != spec.dtype:
         raise NeuronError(
@@ -95,7 +93,7 @@ def check_tensor(tensor: Any, spec: Spec, what: str) -> None:
 
 
 def check_inputs(tensors: Sequence[Any], interface: Interface) -> None:
-    """Raise NIR_TORCH007 if the model was not traced for inputs like these."""
+    """Raise NIR_TORCH007 or NIR_TORCH015 if the model was not traced for inputs like these."""
     if len(tensors) != len(interface.inputs):
         raise NeuronError(
             "NIR_TORCH007",

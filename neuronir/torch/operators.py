@@ -58,8 +58,14 @@ def _forward(
 def _shapes(
     inputs: Sequence[Any], neff: Any, interface: str, core: int, cores: int, dynamic: bool
 ) -> list[Any]:
-    """Return empty results of the right shapes, for torch.export and torch.compile."""
-    specs = parse_interface(interface).outputs
+    """Return empty results of the right shapes, for torch.export and torch.compile.
+
+    A call with a tensor without data comes here, too (NIR_TORCH015).
+    """
+    known = parse_interface(interface)
+    if neff.device.type == "cpu":
+        check_inputs(inputs, known)
+    specs = known.outputs
     return [torch.empty(s.shape, dtype=getattr(torch, s.dtype), device="meta") for s in specs]
 
 

@@ -245,7 +245,7 @@ def test_packed_sequences_are_refused() -> None:
     from torch.nn.utils import rnn
 
     lstm, lengths = nn.LSTM(3, 4), torch.tensor([5, 2])
-    with pytest.raises(NeuronError, match="shapes and branches must not depend on data"):
+    with pytest.raises(NeuronError, match="shapes and branches must not depend on the data"):
         torch_neuron.trace(
             lambda x: rnn.pad_packed_sequence(lstm(rnn.pack_padded_sequence(x, lengths))[0])[0],
             torch.ones(5, 2, 3),

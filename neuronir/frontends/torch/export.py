@@ -11,8 +11,11 @@ import torch
 from torch import nn
 
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.frontends.torch.devices import check_devices
+from neuronir.frontends.torch.frames import line_of_traceback, user_frames
 from neuronir.frontends.torch.operators import ALL
 from neuronir.frontends.torch.registry import KEPT, why_not
+from neuronir.frontends.torch.state import PythonState
 from neuronir.frontends.torch.unsupported import nodes_of, operator_name
 
 assert ALL  # Importing these modules registers every operator.
@@ -23,6 +26,13 @@ CHECKS = (
     "aten._assert_async.msg",
 )
 """Operators that compute nothing."""
+MUTATION = ("BUFFER_MUTATION", "PARAMETER_MUTATION")
+"""Kinds of results that replace a tensor of the module."""
+DATA = (
+    *("GuardOnDataDependentSymNode", "DataDependentOutputException", "UserError"),
+    *("data-dep", "FakeTensor", "tensor subclasses"),
+)
+"""Exceptions of torch, and words of their texts, for what needs data of a tensor."""
 
 
 class Wrapped(nn.Module):  # type: ignore[misc]
@@ -44,32 +54,54 @@ def export(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = N
     """Export a module or function on example arguments, as a torch.export.ExportedProgram.
 
     Operators that cannot be imported directly are decomposed. NIR_TORCH001 says why torch cannot
-    export the model.
+    export the model, NIR_TORCH009 that it is none, NIR_TORCH015 that a tensor is not on the CPU.
+    Python state that the model changes is a warning, or NIR_TORCH014 if the results depend on it.
     """
-    module = model if isinstance(model, nn.Module) else Wrapped(model)
+    module = _module(model)
+    check_devices(module, (*args, *(kwargs or {}).values()))
+    state = PythonState(module)
     level = logging.getLogger("torch").level
-    with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")
-        logging.getLogger("torch").setLevel(logging.CRITICAL)
-        try:
-            try:
-                program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
-            except Exception as error:
-                if isinstance(model, nn.Module) or kwargs or not _of_torch_func(error):
-                    raise
-                try:
-                    program = _traced(model, args)
-                # what torch.export says of the model helps more; the other failure is its cause
-                except Exception as other:
-                    raise error from other
-            program = without_checks(program)
-            return program if _plain(program) else decomposed(program)
-        except NeuronError:
+    try:
+        with warnings.catch_warnings(), torch.no_grad(), state.watched(), user_frames():
+            warnings.simplefilter("ignore")
+            logging.getLogger("torch").setLevel(logging.CRITICAL)
+            program = without_checks(_captured(module, model, args, dict(kwargs or {})))
+            program = program if _plain(program) else decomposed(program)
+    except NeuronError:
+        raise
+    except Exception as error:
+        raise _failed(error) from error
+    finally:
+        logging.getLogger("torch").setLevel(level)
+    changed = [s.target for s in program.graph_signature.output_specs if s.kind.name in MUTATION]
+    state.check(args, kwargs or {}, changed)
+    return program
+
+
+def _module(model: Any) -> nn.Module:
+    """Return a model as a module (NIR_TORCH009)."""
+    if isinstance(model, nn.Module):
+        return model
+    if not callable(model):
+        raise NeuronError(
+            "NIR_TORCH009",
+            f"the model is a {type(model).__name__}: it must be a torch.nn.Module or a function",
+        )
+    return Wrapped(model)
+
+
+def _captured(module: nn.Module, model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Capture a module by torch.export; a function also by make_fx, if it uses torch.func."""
+    try:
+        return torch.export.export(module, tuple(args), dict(kwargs), strict=False)
+    except Exception as error:
+        if module is model or kwargs or not _of_torch_func(error):
             raise
-        except Exception as error:
-            raise _failed(error) from error
-        finally:
-            logging.getLogger("torch").setLevel(level)
+        try:
+            return _traced(model, args)
+        # what torch.export says of the model helps more; the other failure is its cause
+        except Exception as other:
+            raise error from other
 
 
 def _of_torch_func(error: Exception) -> bool:
@@ -132,5 +164,19 @@ def _failed(error: Exception) -> NeuronError:
     """Convert an exception of torch.export to an error; its first lines describe the problem."""
     lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
-    help = "torch.export has to capture the model: shapes and branches must not depend on data"
-    return NeuronError("NIR_TORCH001", f"the model cannot be captured: {text}", help=help)
+    help = "the model has to run in torch with the example inputs: call model(*example_inputs)"
+    if _depends_on_data(error):
+        help = "shapes and branches must not depend on the data of tensors: torch.export has to "
+        help += "capture the model (torch.where and torch.cond choose by data)"
+    where = line_of_traceback(error.__traceback__)
+    message = f"the model cannot be captured: {text}"
+    return NeuronError("NIR_TORCH001", message, location=where, help=help)
+
+
+def _depends_on_data(error: BaseException | None) -> bool:
+    """Return whether torch needs data of a tensor, which a captured graph does not have."""
+    while error is not None:
+        if type(error).__name__ in DATA or any(word in str(error) for word in DATA):
+            return True
+        error = error.__cause__
+    return False

@@ -15,6 +15,7 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.graph.block import BlockBuilder, refuse
 from neuronir.frontends.graph.checking import MALFORMED, Checker, malformed
 from neuronir.frontends.graph.module import ModuleBuilder
+from neuronir.frontends.torch.devices import check_device
 from neuronir.frontends.torch.locations import location_of, metadata_of, source_line
 from neuronir.frontends.torch.node import Node
 from neuronir.frontends.torch.registry import find
@@ -112,11 +113,20 @@ class Importer:
             error.place(f"input '{node.name}': {error.message}", source_line(node))
             raise
 
+    def _tensor(self, target: str) -> Any:
+        """Return a parameter, buffer or constant (NIR_TORCH010, NIR_TORCH015)."""
+        for held in (self._program.state_dict, self._program.constants):
+            if target in held:
+                check_device(held[target], f"'{target}'", "model.cpu()")
+                return held[target]
+        raise NeuronError(
+            "NIR_TORCH010",
+            f"weight '{target}' is missing in the exported program",
+            help="export the model with its weights: torch.export.export(model, args)",
+        )
+
     def _constant(self, node: Any, target: str) -> SSAValue:
-        program = self._program
-        tensor = program.state_dict.get(target)
-        if tensor is None:
-            tensor = program.constants[target]
+        tensor = self._tensor(target)
         # A copy: constants are interned for the life of the process, and the model may be trained.
         array = np.array(array_of(tensor))
         array.flags.writeable = False

@@ -1,10 +1,8 @@
 """Find the origin of a node of an exported graph: the module's path, and a line of user code."""
 
-import os
 import re
 from typing import Any
 
-import torch
 from xdsl.dialects.builtin import (
     DictionaryAttr,
     FileLineColLoc,
@@ -18,10 +16,8 @@ from xdsl.ir import Attribute
 
 from neuronir.dialects.hlo.attributes import i64_attr
 from neuronir.dialects.support.errors import SourceLocation
+from neuronir.frontends.torch.frames import line_of_stack
 
-_FRAME = re.compile(r'^\s*File "([^"\n]+)", line (\d+), in ', re.MULTILINE)
-_TORCH = os.path.dirname(torch.__file__) + os.sep
-_OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _PREFIX = "func"
 """Name of the user's function in the module that is exported."""
 
@@ -35,16 +31,8 @@ def module_path(node: Any) -> str:
 
 
 def source_line(node: Any) -> SourceLocation | None:
-    """Return the innermost line of user code that created a node; None if torch does not know it.
-
-    The first frame below this line belongs to torch.
-    """
-    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
-    own = [(file, line) for file, line in frames if not file.startswith((_TORCH, _OWN))]
-    if not own:
-        return None
-    file, line = own[-1]
-    return SourceLocation(file, int(line), 1)
+    """Return the innermost user line that created a node; None if torch does not know it."""
+    return line_of_stack(node.meta.get("stack_trace") or "")
 
 
 def location_of(node: Any) -> LocationAttr:

@@ -1,6 +1,7 @@
 """Models that cannot be imported: one error each, with the operator and the line."""
 
 import inspect
+import itertools
 from typing import Any
 
 import pytest
@@ -47,6 +48,52 @@ def test_an_operator_is_refused_with_its_line() -> None:
     assert "stack.1" in error.message
 
 
+def test_an_operator_of_a_function_and_of_a_method() -> None:
+    def helper(x: Any) -> Any:
+        return torch.special.i0(x)  # of the function
+
+    class Model(nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            return self.method(x)
+
+        def method(self, x: Any) -> Any:
+            return torch.special.i0(x)  # of the method
+
+    lines, start = inspect.getsourcelines(test_an_operator_of_a_function_and_of_a_method)
+    for model, word in ((lambda x: helper(x) + 1, "function"), (Model(), "method")):
+        error = refusal(model, torch.zeros(2))
+        line = start + next(i for i, text in enumerate(lines) if f"# of the {word}" in text)
+        assert error.location == SourceLocation(__file__, line, 1)
+
+
+def test_a_model_that_does_not_run() -> None:
+    error = refusal(nn.Linear(3, 2), torch.ones(2, 4))
+    assert error.code == "NIR_TORCH001" and "model(*example_inputs)" in str(error.help)
+    error = refusal("model", torch.ones(2))
+    assert error.code == "NIR_TORCH009" and "is a str" in error.message
+
+
+def test_devices_and_layouts() -> None:
+    error = refusal(nn.Linear(3, 2), torch.ones(2, 3, device="meta"))
+    assert error.code == "NIR_TORCH015" and "example input 0 is on device 'meta'" in error.message
+    error = refusal(nn.Sequential(nn.Linear(3, 2, device="meta")), torch.ones(2, 3))
+    assert error.code == "NIR_TORCH015" and "parameter '0.weight'" in error.message
+    assert "has no data" in str(error.help)
+    error = refusal(nn.ReLU(), torch.ones(2, 3).to_sparse())
+    assert error.code == "NCC_ESPP004" and "to_dense()" in str(error.help)
+
+
+def test_weights_without_data() -> None:
+    """Programs that others exported."""
+    model, x = nn.Linear(3, 2, device="meta"), torch.ones(2, 3, device="meta")
+    with pytest.raises(NeuronError, match="NIR_TORCH015.*'weight'"):
+        import_torch(torch.export.export(model, (x,)))
+    program = torch.export.export(nn.Linear(3, 2), (torch.ones(2, 3),))
+    del program.state_dict["bias"]
+    with pytest.raises(NeuronError, match="NIR_TORCH010.*'bias' is missing"):
+        import_torch(program)
+
+
 def test_shapes_that_depend_on_data() -> None:
     error = refusal(lambda x: torch.nonzero(x), torch.ones(3))
     assert error.code in ("NIR_IMP001", "NIR_IMP002", "NIR_TORCH001", "NCC_EUOC002")
@@ -58,6 +105,8 @@ def test_a_branch_on_data() -> None:
     error = refusal(lambda x: x + 1 if x.sum() > 0 else x, torch.ones(3))
     assert error.code == "NIR_TORCH001"
     assert "captured" in error.message
+    assert isinstance(error.location, SourceLocation) and error.location.file == __file__
+    assert "must not depend on the data" in str(error.help)
 
 
 def test_complex_numbers() -> None:
@@ -75,14 +124,14 @@ def test_locations_and_paths() -> None:
 
 
 def test_a_function_that_fails_is_called_once() -> None:
-    calls = []
+    calls = itertools.count()
 
     def function(x: Any) -> Any:
-        calls.append(x)
+        next(calls)
         raise ValueError("the function's own reason")
 
     error = refusal(function, torch.ones(3))
-    assert (error.code, len(calls)) == ("NIR_TORCH001", 1)
+    assert (error.code, next(calls)) == ("NIR_TORCH001", 1)
     assert "the function's own reason" in error.message
 
 
