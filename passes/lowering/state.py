@@ -56,6 +56,7 @@ class Lowering:
         self.lower: Rule | None = None
         self.results: dict[SSAValue, list[int]] = {}
         self.written: set[int] = set()
+        self.homes: dict[SSAValue, Form] = {}  # positions in HBM of results
         self.streamed: set[Operation] = set()  # ops of groups that are lowered tile by tile
         self.pieces: dict[tuple[Value, tuple[int, ...], tuple[int, ...]], Value] = {}
         self.row_parts: dict[Form, Form] = {}

@@ -20,6 +20,7 @@ from neuronir.passes.statistics import record
 from neuronir.passes.tile.fit import check_types, programs
 from neuronir.passes.tile.group import Group, is_cast, is_source, is_view
 from neuronir.passes.tile.grouping import Grouping
+from neuronir.passes.tile.insert_results import insert_results
 from neuronir.passes.tile.join_arrays import join_arrays
 from neuronir.passes.tile.loops import Nest, Where
 from neuronir.passes.tile.plugins import load_rules
@@ -56,6 +57,7 @@ class TileFuse(ModulePass):
             check_types(function, machine)
             fuse_block(function.body.block, machine, room)
             record(self.name, "arrays joined", join_arrays(function.body.block))
+            record(self.name, "arrays inserted", insert_results(function.body.block))
             name_results(function.body.block)
         room.mark(op)
 

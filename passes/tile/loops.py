@@ -1,6 +1,6 @@
 """Write groups as loops: `scf.for` over tiles, with slices of operands and results."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 import numpy as np
@@ -31,6 +31,7 @@ from neuronir.passes.hlo.support.build import OP_CLASSES
 from neuronir.passes.hlo.support.values import element
 from neuronir.passes.tile.axes import Key
 from neuronir.passes.tile.group import Group, is_view
+from neuronir.passes.tile.layouts.carried import RESHAPES
 from neuronir.passes.tile.retile import resized, retile, slice_properties
 from neuronir.passes.tile.sums import carried_element, conversion
 from neuronir.passes.tile.tiles import Position, Tile, Tiles, even_rounds
@@ -107,7 +108,8 @@ class Nest:
             self._ops(where, 0, Tiles(self.group))
             for v in outputs:
                 self.mapping[v] = where.values[v]
-                if v not in self.resident and _read_again(v) and not whole(_op(v)):
+                stays = v in self.resident or whole(_op(v)) or self._only_sliced(v)
+                if _read_again(v) and not stays:
                     self.mapping[v] = self._insert(
                         where, v, self._begin(where, v), Tiles(self.group)
                     )
@@ -117,6 +119,15 @@ class Nest:
         done = self._level(where, 0, Tiles(self.group), dict(zip(moved, begin, strict=True)))
         for v in outputs:
             self.mapping[v] = self._joined(where, v, done[v]) if v in done else where.values[v]
+
+    def _only_sliced(self, value: SSAValue) -> bool:
+        """Return whether a value is a slice of an array in HBM that only ops lowered as a whole
+        read: it has an address without a copy.
+        """
+        op = _op(value)
+        if op.name != "hlo.slice" or op.operands[0].owner in self.group.inside:
+            return False
+        return all(whole(reader) for reader in _readers(value))
 
     def _begin(self, where: Where, value: SSAValue) -> SSAValue:
         """Create the array into which the tiles of an output are inserted."""
@@ -511,6 +522,15 @@ def _op(value: SSAValue) -> Operation:
 def _read_again(value: SSAValue) -> bool:
     """Return whether a value has readers other than the return."""
     return any(use.operation.name not in ("func.return", "hlo.tuple") for use in value.uses)
+
+
+def _readers(value: SSAValue) -> Iterator[Operation]:
+    """Return the readers of a value, through reshapes."""
+    for use in value.uses:
+        if use.operation.name in RESHAPES:
+            yield from _readers(use.operation.results[0])
+        else:
+            yield use.operation
 
 
 def _broadcast(number: SSAValue, type_: Attribute) -> Operation:

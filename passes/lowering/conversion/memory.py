@@ -1,13 +1,15 @@
 """Provide values as row-major arrays in HBM, for accesses that no on-chip layout serves."""
 
 from dataclasses import replace
+from math import prod
 
 from xdsl.ir import SSAValue
 
 from neuronir.passes.lowering.conversion.convert import hbm_form
-from neuronir.passes.lowering.emitter import view_dtype
+from neuronir.passes.lowering.emitter import Emitter, view_dtype
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.layouts.values import Value, new_value
+from neuronir.passes.lowering.layouts.views import chunks, walked
 from neuronir.passes.lowering.state import Lowering
 
 
@@ -52,7 +54,9 @@ def contiguous_in_hbm(state: Lowering, value: Value) -> Form:
 
 
 def result_in_hbm(state: Lowering, ssa: SSAValue) -> Form:
-    """Return where a result in HBM goes: the output variable, or a scratch variable."""
+    """Return where a result in HBM goes: its home, the output variable, or a scratch variable."""
+    if ssa in state.homes:
+        return state.homes[ssa]
     shape, dtype = state.shape(ssa), state.dtype(ssa)
     numbers = state.results.get(ssa)
     if numbers and numbers[0] not in state.written:
@@ -65,7 +69,19 @@ def result_in_hbm(state: Lowering, ssa: SSAValue) -> Form:
 
 
 def write_all(state: Lowering, value: Value, target: Form) -> None:
-    """Write a value to a row-major form in HBM."""
+    """Write a value to a row-major form in HBM; one that is only in HBM is copied there."""
     from neuronir.passes.lowering.function import store
 
-    store(state, value, target)
+    on_chip = any(not form.hbm for form in value.forms)
+    source = None if on_chip else row_major_in_hbm(state, value)
+    if source is None or prod(a.size for a, _ in target.free) != value.size:
+        store(state, value, target)
+    elif source != target:
+        copy_in_hbm(state.emitter, source, target)
+
+
+def copy_in_hbm(emitter: Emitter, source: Form, target: Form) -> None:
+    """Copy an array within HBM."""
+    dims = walked([target, source], [a for a, _ in target.free])
+    for piece in chunks(dims, 1, emitter.machine.dma_max_dims - 1, 1 << 40):
+        emitter.dma(piece.view(target, 0), piece.view(source, 1))

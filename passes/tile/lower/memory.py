@@ -20,13 +20,14 @@ from neuronir.dialects.tile.layout import layout_of
 from neuronir.dialects.tile.ops import EmptyOp, IndexOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.conversion.convert import hbm_form
+from neuronir.passes.lowering.conversion.memory import copy_in_hbm
 from neuronir.passes.lowering.layouts.columns import by_columns
 from neuronir.passes.lowering.layouts.layout import Form, dim_atoms, merge, split_at
 from neuronir.passes.lowering.layouts.values import new_value
 from neuronir.passes.lowering.layouts.views import chunks, dma_views, in_parts, walked
 from neuronir.passes.lowering.rules.elementwise import engine_for
 from neuronir.passes.lowering.streaming.loop_op import make_loop
-from neuronir.passes.tile.layouts.carried import assembled, final
+from neuronir.passes.tile.layouts.carried import RESHAPES, assembled, carriers, final
 from neuronir.passes.tile.layouts.maps import own
 from neuronir.passes.tile.lower.banks import assign
 from neuronir.passes.tile.lower.homes import find_homes
@@ -136,11 +137,39 @@ def result_in_hbm(state: Lower, value: SSAValue) -> Form:
     """Return the variable of a value in HBM: an output variable for a result, else a scratch
     variable.
     """
+    home = home_in_hbm(state, value)
+    if home is not None:
+        return home
     numbers = [n for n in state.results.get(final(value), []) if n not in state.written]
     if not numbers:
         return in_hbm(state, "scratch", "scratch", value)
     state.written.add(numbers[0])
     return in_hbm(state, f"out{numbers[0]}", "output", final(value), index=numbers[0])
+
+
+def home_in_hbm(state: Lower, value: SSAValue) -> Form | None:
+    """Return the position of a value, or of the array that it becomes, in an array in HBM."""
+    work = [final(value)]
+    while work:
+        for use in work.pop().uses:
+            op = use.operation
+            if op.name in RESHAPES:
+                work.append(op.results[0])
+            elif isinstance(op, InsertSliceOp) and use.index == 0:
+                whole = state.memory.get(list(carriers(op.dest))[-1])
+                places = state.indices.places(op)
+                if whole is None or any(terms for _, terms in places):
+                    continue
+                part = slice_form(whole, shape_of(op.dest), shape_of(op.source), places)
+                if part is not None and part == _contiguous(part, op.source, state):
+                    return _contiguous(part, value, state)
+    return None
+
+
+def _contiguous(form: Form, value: SSAValue, state: Lower) -> Form:
+    """Return a row-major copy of a value at the beginning of another copy in HBM."""
+    plain = hbm_form(form.buffer, new_value(shape_of(value), state.dtype(value)))
+    return replace(plain, offset=form.offset)
 
 
 @register_lowering("tensor.insert_slice")
@@ -158,7 +187,10 @@ def lower_insert_slice(state: Lower, op: Operation) -> None:
     target = slice_form(whole, shape_of(op.dest), shape_of(op.source), places)
     if target is None:
         raise NeuronError("NIR_TIL004", "a tile of an array in HBM is not contiguous")
-    store(state, op.source, target)
+    if op.source not in state.memory:
+        store(state, op.source, target)
+    elif (source := state.memory[op.source]) != target:
+        copy_in_hbm(state.emitter, source, target)
     state.memory[op.result] = whole
 
 
@@ -290,16 +322,9 @@ def lower_return(state: Lower, op: Operation) -> None:
             continue
         target = in_hbm(state, f"out{number}", "output", value, index=number)
         if value in state.memory:
-            between(state, state.memory[value], target, value)
+            copy_in_hbm(state.emitter, state.memory[value], target)
         else:
             store(state, value, target)
-
-
-def between(state: Lower, source: Form, target: Form, value: SSAValue) -> None:
-    """Copy an array within HBM."""
-    dims = walked([target, source], [a for a, _ in target.free])
-    for piece in chunks(dims, 1, state.machine.dma_max_dims - 1, 1 << 40):
-        state.emitter.dma(piece.view(target, 0), piece.view(source, 1))
 
 
 def leaves(op: Operation) -> list[SSAValue]:

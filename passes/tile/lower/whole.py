@@ -22,7 +22,7 @@ from neuronir.passes.lowering.layouts.values import (
 )
 from neuronir.passes.lowering.state import Lowering
 from neuronir.passes.tile.lower.margins import defer_pad, store_trimmed
-from neuronir.passes.tile.lower.memory import result_in_hbm
+from neuronir.passes.tile.lower.memory import home_in_hbm, result_in_hbm
 from neuronir.passes.tile.lower.state import Lower
 from neuronir.passes.tile.lower.values import Held, Number
 from neuronir.passes.tile.numbers import number_of
@@ -41,6 +41,8 @@ def lower_whole(state: Lower, op: Operation) -> None:
     for v in op.operands:
         value = lowering.values[v] = _operand(state, v)
         value.special |= v in state.special
+    homes = {r: home for r in op.results if (home := home_in_hbm(state, r)) is not None}
+    lowering.homes = homes
     lower_op(lowering, op)
     for result in op.results:
         if not result.uses:
@@ -48,7 +50,8 @@ def lower_whole(state: Lower, op: Operation) -> None:
         value = lowering.value(result)
         form = value.hbm_form()
         plain = hbm_form(form.buffer, new_value(value.shape, value.dtype)) if form else None
-        if form is None or form != plain or not holds(form, value):
+        there = form is not None and form in (plain, homes.get(result))
+        if form is None or not there or not holds(form, value):
             form = result_in_hbm(state, result)
             store(lowering, value, form)
         state.memory[result] = form
