@@ -41,7 +41,10 @@ def lower_whole(state: Lower, op: Operation) -> None:
     for v in op.operands:
         value = lowering.values[v] = _operand(state, v)
         value.special |= v in state.special
-    homes = {r: home for r in op.results if (home := home_in_hbm(state, r)) is not None}
+    homes: dict[SSAValue, Form] = {}
+    for r in op.results:
+        if (home := home_in_hbm(state, r)) is not None:
+            homes[r] = home
     lowering.homes = homes
     lower_op(lowering, op)
     for result in op.results:
