@@ -345,27 +345,19 @@ def _verify_place(op: Operation) -> None:
     region = None if block is None else block.parent
     if op.successors:
         if block is None or region is None:
-            raise VerifyException(
-                f"Operation {op.name} with block successors does not belong to a block or a region"
-            )
+            raise VerifyException("has successors but does not belong to a block or a region")
         if block.last_op is not op:
-            raise VerifyException(
-                f"Operation {op.name} with block successors must terminate its parent block"
-            )
+            raise VerifyException("has successors but does not terminate its block")
         if any(successor.parent is not region for successor in op.successors):
-            raise VerifyException(
-                f"Operation {op.name} is branching to a block of a different region"
-            )
+            raise VerifyException("branches to a block of a different region")
     if block is None or region is None or block.last_op is not op or op.has_trait(IsTerminator):
         return
     if len(region.blocks) > 1:
         raise VerifyException(
-            f"Operation {op.name} terminates block in multi-block region but is not a terminator"
+            "ends a block of a region with several blocks but is not a terminator"
         )
     if region.parent is not None and not region.parent.has_trait(NoTerminator):
-        raise VerifyException(
-            f"Operation {op.name} terminates block in single-block region but is not a terminator"
-        )
+        raise VerifyException("ends the block of a region but is not a terminator")
 
 
 def one_line(text: str) -> str:

@@ -44,19 +44,19 @@ def element_type_of(dtype: DType) -> Attribute:
     return _TYPES[dtype]
 
 
-def verify_buffer_type(name: str, type_: MemRefType, *spaces: str) -> None:
-    """Raise VerifyException if the type of buffer `name` is not allowed in one of the memories."""
+def verify_buffer_type(type_: MemRefType, *spaces: str) -> None:
+    """Raise VerifyException if the type of a buffer is not allowed in one of the memories."""
     space = type_.memory_space
     if not isinstance(space, SpaceAttr) or space.space.data not in spaces:
         allowed = " or ".join(f'#nc.space<"{s}">' for s in spaces)
-        raise VerifyException(f"{name}: the memory space of {type_} must be {allowed}")
+        raise VerifyException(f"the memory space of {type_} must be {allowed}")
     if type_.element_type not in _DTYPES:
         known = ", ".join(str(t) for t in _DTYPES)
         raise VerifyException(
-            f"{name}: {type_.element_type} is not a data type of a NeuronCore; supported: {known}"
+            f"{type_.element_type} is not a data type of a NeuronCore; supported: {known}"
         )
     shape = type_.get_shape()
     if any(extent < 0 for extent in shape):
-        raise VerifyException(f"{name}: the shape of {type_} is not static")
+        raise VerifyException(f"the shape of {type_} is not static")
     if not shape and space.space.data != "hbm":
-        raise VerifyException(f"{name}: {type_} has no dimension of partitions")
+        raise VerifyException(f"{type_} has no partition dimension")

@@ -33,7 +33,7 @@ def faults(i: Instruction) -> Iterator[str]:
     """
     for param in OPCODES[i.opcode].params:
         if param.default is None and param.name not in i.params:
-            yield f"{i.opcode} lacks its parameter '{param.name}'"
+            yield f"lacks its parameter '{param.name}'"
             return
     yield from _signals(i)
     bad = False

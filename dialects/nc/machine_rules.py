@@ -38,7 +38,7 @@ def violations(i: Instruction, m: Machine) -> Iterator[str]:
         yield f"there is no instruction '{i.opcode}'"
         return
     if len(i.dst) != len(spec.dst) or len(i.src) != len(spec.src):
-        yield f"{i.opcode} has the operands {', '.join(spec.dst + spec.src)}"
+        yield f"has the operands {', '.join(spec.dst + spec.src)}"
         return
     if i.engine not in spec.engines:
         allowed = ", ".join(e.name.lower() for e in spec.engines[:6])
@@ -121,14 +121,14 @@ def _transfer(i: Instruction, m: Machine) -> Iterator[str]:
     if dst.dtype != src.dtype and not m.dma_casts:
         yield f"DMA of {m.name} cannot convert {src.dtype.name.lower()} to {dst.dtype.name.lower()}"
     if i.opcode != "dma" and not m.gather_in_dma:
-        yield f"{m.name} has no {i.opcode}: addresses of transfers must be known when compiling"
+        yield f"is not supported on {m.name}: addresses of transfers must be known when compiling"
 
 
 def _tensor_engine(i: Instruction, m: Machine) -> Iterator[str]:
     if i.opcode == "transpose":
         source = i.src[0]
         if source is not None and source.elements > m.pe_rows:
-            yield f"transpose of {source.elements} columns; the limit is {m.pe_rows}"
+            yield f"operand 'src' has {source.elements} columns; the limit is {m.pe_rows}"
         return
     stationary, moving, dst = i.src[0], i.src[1], i.dst[0]
     if stationary is None or moving is None or dst is None:
@@ -139,20 +139,20 @@ def _tensor_engine(i: Instruction, m: Machine) -> Iterator[str]:
         yield f"operand 'moving' has {moving.elements} columns; the limit is {m.matmul_max_moving}"
     if stationary.partitions != moving.partitions:
         yield (
-            f"stationary has {stationary.partitions} partitions and moving "
-            f"{moving.partitions}: both are the contraction and must be equal"
+            f"operand 'stationary' has {stationary.partitions} partitions and operand 'moving' "
+            f"{moving.partitions}: they are contracted and must be equal"
         )
     for role, ap in (("stationary", stationary), ("moving", moving)):
         if ap.dtype.name not in m.matmul_dtypes:
             known = ", ".join(sorted(n.lower() for n in m.matmul_dtypes))
-            yield f"operand '{role}': no matmul of {ap.dtype.name.lower()}; there is {known}"
+            yield f"operand '{role}' is {ap.dtype.name.lower()}; matmuls of {m.name} take {known}"
     if (stationary.dtype in _FP32) != (moving.dtype in _FP32):
         yield (
-            f"matmul of {stationary.dtype.name.lower()} with {moving.dtype.name.lower()}: fp32 and "
-            "tf32 go only with each other"
+            f"operands are {stationary.dtype.name.lower()} and {moving.dtype.name.lower()}: "
+            "f32 and tf32 can be multiplied only with each other"
         )
     if dst.dtype != DType.F32:
-        yield f"a matmul adds up in f32, not in {dst.dtype.name.lower()}"
+        yield f"operand 'dst' is {dst.dtype.name.lower()}; matmuls accumulate in f32"
     shape = shape_of(dst)
     if shape.high - shape.low > m.psum_bank_bytes:
         yield (
@@ -179,16 +179,16 @@ def _vector(i: Instruction, m: Machine) -> Iterator[str]:
     if both is not None:
         pair = [i.src[k] for k in both]
         if all(ap is not None and ap.space == Space.PSUM for ap in pair):
-            yield f"{i.opcode} reads two operands from PSUM; at most one may be in PSUM"
+            yield "two operands are in PSUM; at most one may be"
     source = i.src[0] if i.src else None
     if i.opcode == "activation":
         name = Activation(int(i.params["func"])).name
         if name not in m.activations:
             yield f"{m.name} has no activation function {name.lower()}"
     if i.opcode == "bn_stats" and source is not None and source.elements > m.bn_stats_max:
-        yield f"bn_stats of {source.elements} elements; the limit is {m.bn_stats_max}"
+        yield f"operand 'src' has {source.elements} elements; the limit is {m.bn_stats_max}"
     if i.opcode in ("max8", "find_index8") and source is not None:
         if not 8 <= source.elements <= 16384:
-            yield f"{i.opcode} of {source.elements} elements; it takes 8 to 16384"
+            yield f"operand 'src' has {source.elements} elements; the limits are 8 and 16384"
     if i.opcode == "transpose_dve" and source is not None and source.partitions > 32:
-        yield f"transpose_dve of {source.partitions} partitions; the limit is 32"
+        yield f"operand 'src' has {source.partitions} partitions; the limit is 32"

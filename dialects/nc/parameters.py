@@ -24,13 +24,13 @@ def verify_parameters(spec: OpSpec, given: DictionaryAttr) -> None:
         param = known.get(name)
         if param is None:
             names = ", ".join(known) or "none"
-            raise VerifyException(f"nc.{spec.name}: no parameter '{name}'; there is {names}")
+            raise VerifyException(f"has no parameter '{name}'; parameters are {names}")
         problem = _problem(param, value)
         if problem:
-            raise VerifyException(f"nc.{spec.name}: parameter '{name}' {problem}")
+            raise VerifyException(f"parameter '{name}' {problem}")
     for param in spec.params:
         if param.default is None and param.name not in given.data:
-            raise VerifyException(f"nc.{spec.name}: parameter '{param.name}' is absent")
+            raise VerifyException(f"parameter '{param.name}' is absent")
     if len(_KNOWN) >= _KNOWN_LIMIT:
         _KNOWN.clear()
     _KNOWN[id(given)] = (given, spec)
@@ -41,11 +41,11 @@ def _problem(param: Param, value: Attribute) -> str:
     if isinstance(param.kind, type):
         return _problem_of_name(param.kind, value)
     if param.kind == "float":
-        return "" if isinstance(value, FloatAttr | IntegerAttr) else f"is no number: {value}"
+        return "" if isinstance(value, FloatAttr | IntegerAttr) else f"is not a number: {value}"
     if not isinstance(value, IntegerAttr):
-        return f"is no integer: {value}"
+        return f"is not an integer: {value}"
     if param.kind == "bool" and value.value.data not in (0, 1):
-        return f"is 0 or 1, not {value.value.data}"
+        return f"must be 0 or 1, not {value.value.data}"
     return ""
 
 
@@ -57,4 +57,4 @@ def _problem_of_name(kind: type[IntEnum], value: Attribute) -> str:
         get_close_matches(value.data.lower(), names, n=1) if isinstance(value, StringAttr) else []
     )
     advice = f"did you mean {close[0]}? " if close else ""
-    return f"is {value}; {advice}there is {', '.join(names)}"
+    return f"is {value}; {advice}values are {', '.join(names)}"

@@ -115,17 +115,17 @@ class VariableOp(NeuronOp):
         return [m.root_reference.data for m in members if isinstance(m, SymbolRefAttr)]
 
     def verify_(self) -> None:
-        verify_buffer_type(f"nc.variable @{self.sym_name.data}", self.type, "hbm")
+        verify_buffer_type(self.type, "hbm")
         if self.kind.data not in VARIABLE_KINDS:
             raise VerifyException(
-                f"nc.variable @{self.sym_name.data} is of kind '{self.kind.data}'; there is "
+                f"@{self.sym_name.data} has the kind '{self.kind.data}'; kinds are "
                 f"{', '.join(VARIABLE_KINDS)}"
             )
         rows = self.type.get_shape()[:1]
         if self.members is not None and rows != (len(self.members.data),):
             raise VerifyException(
-                f"nc.variable @{self.sym_name.data}: {len(self.members.data)} members in a buffer "
-                f"of shape {list(self.type.get_shape())}; each has a row"
+                f"@{self.sym_name.data} has {len(self.members.data)} members and the shape "
+                f"{list(self.type.get_shape())}; each member has a row"
             )
 
 
@@ -172,10 +172,10 @@ class AllocOp(NeuronOp):
         return AllocOp.create(properties=properties, result_types=[type])
 
     def verify_(self) -> None:
-        verify_buffer_type("nc.alloc", cast(MemRefType, self.buffer.type), "sbuf", "psum")
+        verify_buffer_type(cast(MemRefType, self.buffer.type), "sbuf", "psum")
         if self.role is not None and self.role.data not in ROLES:
             raise VerifyException(
-                f"nc.alloc of role '{self.role.data}'; there is {', '.join(ROLES)}, or none"
+                f"has the role '{self.role.data}'; roles are {', '.join(ROLES)}, or none"
             )
 
 

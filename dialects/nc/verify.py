@@ -23,37 +23,33 @@ def verify_instruction(op: Operation, spec: OpSpec, count: int) -> None:
     properties = op.properties
     patterns = cast(ArrayAttr[Attribute], properties["patterns"]).data
     if len(patterns) != len(roles):
-        raise VerifyException(
-            f"{op.name}: has {len(patterns)} operands, its roles are {', '.join(roles)}"
-        )
+        raise VerifyException(f"has {len(patterns)} operands for the roles {', '.join(roles)}")
     operands = tuple(op.operands)
     used = 0
     for role, attr in zip(roles, patterns, strict=True):
         if isinstance(attr, PatternAttr):
             if used < count:
-                _verify_pattern(op, role, attr.data, operands[used].type)
+                _verify_pattern(role, attr.data, operands[used].type)
             used += 1
         elif not role.endswith("?"):
-            raise VerifyException(f"{op.name}: operand '{role}' is absent but is not optional")
+            raise VerifyException(f"operand '{role}' is absent but is not optional")
     if used != count:
-        raise VerifyException(f"{op.name}: {used} access patterns for {count} buffers")
+        raise VerifyException(f"has {used} access patterns for {count} buffers")
     verify_parameters(spec, cast(DictionaryAttr, properties["params"]))
     engine = properties.get("engine")
     if isinstance(engine, StringAttr):
         name = engine.data.upper()
         if name not in Engine.__members__ or Engine[name] not in spec.engines:
             allowed = ", ".join(e.name.lower() for e in spec.engines)
-            raise VerifyException(f"{op.name}: does not run on '{engine.data}' but on {allowed}")
+            raise VerifyException(f"does not run on '{engine.data}' but on {allowed}")
     trigger = properties.get("trigger")
     if isinstance(trigger, StringAttr):
         name = trigger.data.upper()
         if name not in Engine.__members__ or Engine[name] not in spec.triggers:
             if not spec.triggers:
-                raise VerifyException(f"{op.name}: is not a transfer, so no engine can trigger it")
+                raise VerifyException("is not a transfer, so no engine can trigger it")
             allowed = ", ".join(e.name.lower() for e in spec.triggers)
-            raise VerifyException(
-                f"{op.name}: is not triggered by '{trigger.data}' but by {allowed}"
-            )
+            raise VerifyException(f"is not triggered by '{trigger.data}' but by {allowed}")
 
 
 @by_identity
@@ -69,10 +65,10 @@ def _extents(type_: object) -> tuple[int, int] | None:
     return partitions, prod(rest)
 
 
-def _verify_pattern(op: Operation, role: str, pattern: Pattern, type_: object) -> None:
+def _verify_pattern(role: str, pattern: Pattern, type_: object) -> None:
     found = _extents(type_)
     if found is None:
-        raise VerifyException(f"{_operand(op, role)} is not a memref with an nc.space")
+        raise VerifyException(f"{_operand(role)} is not a memref with an nc.space")
     low = high = pattern.offset
     empty = pattern.partitions < 1
     for stride, n in pattern.free:
@@ -82,26 +78,24 @@ def _verify_pattern(op: Operation, role: str, pattern: Pattern, type_: object) -
         else:
             high += stride * (n - 1)
     if empty:
-        raise VerifyException(f"{_operand(op, role)} has an empty access pattern")
+        raise VerifyException(f"{_operand(role)} has an empty access pattern")
     if pattern.dtype and pattern.dtype.upper() not in DType.__members__:
         known = ", ".join(d.name.lower() for d in DType)
-        raise VerifyException(
-            f"{_operand(op, role)} is read as '{pattern.dtype}'; types are {known}"
-        )
+        raise VerifyException(f"{_operand(role)} is read as '{pattern.dtype}'; types are {known}")
     partitions, size = found
     if partitions < 0:
         return
     if pattern.start + pattern.partitions > partitions:
         raise VerifyException(
-            f"{_operand(op, role)} touches partitions {pattern.start} to "
+            f"{_operand(role)} touches partitions {pattern.start} to "
             f"{pattern.start + pattern.partitions - 1} of a buffer of {partitions}"
         )
     if not pattern.dtype and not pattern.terms and (low < 0 or high >= size):
         raise VerifyException(
-            f"{_operand(op, role)} touches elements {low} to {high} of a buffer of {size} "
+            f"{_operand(role)} touches elements {low} to {high} of a buffer of {size} "
             "elements per partition"
         )
 
 
-def _operand(op: Operation, role: str) -> str:
-    return f"{op.name}: operand '{role.removesuffix('?')}'"
+def _operand(role: str) -> str:
+    return f"operand '{role.removesuffix('?')}'"

@@ -58,15 +58,15 @@ class ConvertLayoutOp(NeuronOp):
         source, result = self.source.type, self.result.type
         assert isinstance(source, TensorType) and isinstance(result, TensorType)
         if source.shape != result.shape:
-            raise VerifyException(f"{self.name}: a layout does not change the shape")
+            raise VerifyException("a layout does not change the shape")
         if source.element_type != result.element_type and layout_of(source) is not None:
-            raise VerifyException(f"{self.name}: only a load converts elements")
+            raise VerifyException("only a load converts elements")
         for value in (self.source, self.result):
             layout, type_ = layout_of(value), value.type
             assert isinstance(type_, TensorType)
             if layout is not None and not layout.fits(type_.get_shape()):
                 raise VerifyException(
-                    f"{self.name}: the layout <{layout}> does not fit a tensor of {type_.shape}"
+                    f"the layout <{layout}> does not fit a tensor of {type_.shape}"
                 )
 
 
@@ -91,7 +91,7 @@ class EmptyOp(NeuronOp):
 
     def verify_(self) -> None:
         if self.memory.data not in ("hbm", "sbuf"):
-            raise VerifyException(f"{self.name}: a memory is hbm or sbuf, not {self.memory.data}")
+            raise VerifyException(f"a memory is hbm or sbuf, not {self.memory.data}")
 
 
 @irdl_op_definition
@@ -116,7 +116,7 @@ class IndexOp(NeuronOp):
     def verify_(self) -> None:
         assert isinstance(self.result.type, TensorType)
         if self.result.type.get_shape() != ():
-            raise VerifyException(f"{self.name}: the result must be a scalar")
+            raise VerifyException("the result must be a scalar")
 
 
 SCANS = {"linear": 2, "add": 1, "multiply": 1, "maximum": 1, "minimum": 1}
@@ -175,22 +175,22 @@ class ScanOp(NeuronOp):
         count = SCANS.get(self.kind.data)
         if count is None:
             known = ", ".join(SCANS)
-            raise VerifyException(f"{self.name}: kinds are {known}, not {self.kind.data}")
+            raise VerifyException(f"kinds are {known}, not {self.kind.data}")
         if len(self.inputs) not in (count, count + 1):
             raise VerifyException(
-                f"{self.name}: {self.kind.data} takes {count} arrays and an optional initial value"
+                f"{self.kind.data} takes {count} arrays and an optional initial value"
             )
         result = self.result.type
         assert isinstance(result, TensorType)
         shape = result.get_shape()
         if not shape:
-            raise VerifyException(f"{self.name}: there is no dimension to scan along")
+            raise VerifyException("there is no dimension to scan along")
         for i, value in enumerate(self.inputs):
             assert isinstance(value.type, TensorType)
             wanted = shape if i < count else shape[:-1]
             if value.type.get_shape() != wanted:
                 raise VerifyException(
-                    f"{self.name}: operand {i} has the shape {value.type.get_shape()}, not {wanted}"
+                    f"operand {i} has the shape {value.type.get_shape()}, not {wanted}"
                 )
 
 
@@ -241,16 +241,12 @@ class MaskOp(NeuronOp):
         source, result = self.source.type, self.result.type
         assert isinstance(source, TensorType) and isinstance(result, TensorType)
         if source.shape != result.shape or source.element_type != result.element_type:
-            raise VerifyException(
-                f"{self.name}: the result has the shape and the element type of the operand"
-            )
+            raise VerifyException("the result has the shape and the element type of the operand")
         shape = source.get_shape()
         if not 0 <= self.along < len(shape):
-            raise VerifyException(f"{self.name}: there is no dimension {self.along}")
+            raise VerifyException(f"there is no dimension {self.along}")
         if not 0 <= self.count <= shape[self.along]:
-            raise VerifyException(
-                f"{self.name}: dimension {self.along} has no position {self.count}"
-            )
+            raise VerifyException(f"dimension {self.along} has no position {self.count}")
 
 
 TILE = Dialect("tile", [ConvertLayoutOp, EmptyOp, IndexOp, MaskOp, ScanOp], [LayoutAttr])

@@ -1,7 +1,7 @@
 // RUN: neuron-opt %s --split-input-file --verify-diagnostics
 
 func.func @shape(%x: tensor<4x8xf32>) {
-  // expected-error@+1 {{tile.convert_layout: a layout does not change the shape}}
+  // expected-error@+1 {{'tile.convert_layout' op a layout does not change the shape}}
   %0 = tile.convert_layout %x : tensor<4x8xf32> to tensor<8x4xf32, #tile.layout<sbuf, [8p1], [4f1]>>
   func.return
 }
@@ -9,7 +9,7 @@ func.func @shape(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @elements(%x: tensor<4x8xf32, #tile.layout<sbuf, [4p1], [8f1]>>) {
-  // expected-error@+1 {{tile.convert_layout: only a load converts elements}}
+  // expected-error@+1 {{'tile.convert_layout' op only a load converts elements}}
   %0 = tile.convert_layout %x : tensor<4x8xf32, #tile.layout<sbuf, [4p1], [8f1]>> to tensor<4x8xbf16, #tile.layout<sbuf, [4f1], [8p1]>>
   func.return
 }
@@ -25,7 +25,7 @@ func.func @fit(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @number(%i: index) {
-  // expected-error@+1 {{tile.index: the result must be a scalar}}
+  // expected-error@+1 {{'tile.index' op the result must be a scalar}}
   %0 = tile.index %i : tensor<2xi32>
   func.return
 }
@@ -47,7 +47,7 @@ func.func @repeats(%x: tensor<4xf32, #tile.layout<sbuf, [4f1] x [2f4]>>) {
 // -----
 
 func.func @kind(%x: tensor<4x8xf32>) {
-  // expected-error@+1 {{tile.scan: kinds are linear, add, multiply, maximum, minimum, not median}}
+  // expected-error@+1 {{'tile.scan' op kinds are linear, add, multiply, maximum, minimum, not median}}
   %0 = tile.scan "median" %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
   func.return
 }
@@ -55,7 +55,7 @@ func.func @kind(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @arrays(%x: tensor<4x8xf32>) {
-  // expected-error@+1 {{tile.scan: linear takes 2 arrays and an optional initial value}}
+  // expected-error@+1 {{'tile.scan' op linear takes 2 arrays and an optional initial value}}
   %0 = tile.scan "linear" %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
   func.return
 }
@@ -63,7 +63,7 @@ func.func @arrays(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @along(%x: tensor<f32>) {
-  // expected-error@+1 {{tile.scan: there is no dimension to scan along}}
+  // expected-error@+1 {{'tile.scan' op there is no dimension to scan along}}
   %0 = tile.scan "add" %x : (tensor<f32>) -> tensor<f32>
   func.return
 }
@@ -71,7 +71,7 @@ func.func @along(%x: tensor<f32>) {
 // -----
 
 func.func @begin(%x: tensor<4x8xf32>, %h: tensor<8xf32>) {
-  // expected-error@+1 {{tile.scan: operand 1 has the shape (8,), not (4,)}}
+  // expected-error@+1 {{'tile.scan' op operand 1 has the shape (8,), not (4,)}}
   %0 = tile.scan "add" %x, %h : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
   func.return
 }
@@ -79,7 +79,7 @@ func.func @begin(%x: tensor<4x8xf32>, %h: tensor<8xf32>) {
 // -----
 
 func.func @mask_dimension(%x: tensor<4x8xf32>) {
-  // expected-error@+1 {{tile.mask: there is no dimension 2}}
+  // expected-error@+1 {{'tile.mask' op there is no dimension 2}}
   %0 = tile.mask %x dimension = 2 kept = 3 value = 0.0 : tensor<4x8xf32> to tensor<4x8xf32>
   func.return
 }
@@ -87,7 +87,7 @@ func.func @mask_dimension(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @mask_kept(%x: tensor<4x8xf32>) {
-  // expected-error@+1 {{tile.mask: dimension 0 has no position 5}}
+  // expected-error@+1 {{'tile.mask' op dimension 0 has no position 5}}
   %0 = tile.mask %x dimension = 0 kept = 5 value = 0.0 : tensor<4x8xf32> to tensor<4x8xf32>
   func.return
 }
@@ -95,7 +95,7 @@ func.func @mask_kept(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @mask_type(%x: tensor<4x8xf32>) {
-  // expected-error@+1 {{tile.mask: the result has the shape and the element type of the operand}}
+  // expected-error@+1 {{'tile.mask' op the result has the shape and the element type of the operand}}
   %0 = tile.mask %x dimension = 0 kept = 3 value = 0.0 : tensor<4x8xf32> to tensor<4x8xbf16>
   func.return
 }

@@ -68,7 +68,7 @@ builtin.module attributes {nc.machine = "trn1"} {
   nc.func "main" {
     %a = nc.alloc : memref<128x64xf32, #nc.space<"sbuf">>
     %p = nc.alloc : memref<128x64xf32, #nc.space<"psum">>
-    // expected-error@+1 {{tensor_tensor reads two operands from PSUM; at most one may be in PSUM}}
+    // expected-error@+1 {{nc.tensor_tensor (dve): two operands are in PSUM; at most one may be}}
     nc.tensor_tensor (%a[0:128 | 64:1 | 0]) = (%p[0:128 | 64:1 | 0], %p[0:128 | 64:1 | 0]) {op = "add"} on dve
     nc.return
   }
@@ -104,7 +104,7 @@ builtin.module attributes {nc.machine = "trn1"} {
     %a = nc.alloc : memref<128x64xf32, #nc.space<"sbuf">>
     %b = nc.alloc : memref<128x64xbf16, #nc.space<"sbuf">>
     %p = nc.alloc : memref<128x64xf32, #nc.space<"psum">>
-    // expected-error@+1 {{matmul of f32 with bf16: fp32 and tf32 go only with each other}}
+    // expected-error@+1 {{nc.matmul (pe): operands are f32 and bf16: f32 and tf32 can be multiplied only with each other}}
     nc.matmul (%p[0:64 | 64:1 | 0]) = (%a[0:128 | 64:1 | 0], %b[0:128 | 64:1 | 0]) {accumulate = 0} on pe
     nc.return
   }
@@ -117,7 +117,7 @@ builtin.module attributes {nc.machine = "trn1"} {
   nc.func "main" {
     %a = nc.alloc : memref<128x600xf32, #nc.space<"sbuf">>
     %s = nc.alloc : memref<128x6xf32, #nc.space<"sbuf">>
-    // expected-error@+1 {{bn_stats of 600 elements; the limit is 512}}
+    // expected-error@+1 {{nc.bn_stats (dve): operand 'src' has 600 elements; the limit is 512}}
     nc.bn_stats (%s[0:128 | 6:1 | 0]) = (%a[0:128 | 600:1 | 0]) on dve
     nc.return
   }
