@@ -146,8 +146,11 @@ def _dve(i: Instruction, m: Machine) -> Cost:
 
 def _pool(i: Instruction, m: Machine) -> Cost:
     n = _elements(i)
-    if i.opcode == "local_gather":
-        work = n * m.pool_gather_cycles
+    starts = 1
+    if i.opcode == "n_gather":
+        table, indices = i.src[0], i.src[1]
+        assert table is not None and indices is not None
+        starts, work = _n_gather(m, table.elements, indices.elements)
     elif i.opcode == "partition_all_reduce":
         src = i.src[0]
         work = n * (src.partitions if src else 1) * m.pool_partition_reduce_cycles
@@ -155,8 +158,22 @@ def _pool(i: Instruction, m: Machine) -> Cost:
         two = m.dve_two_input_cycles if i.opcode in _TWO_INPUTS else 1.0
         work = n * m.pool_cycles_per_element * two
     work *= stride_factor(i, m)
-    cycles = work + m.pool_overhead_cycles
+    cycles = work + starts * m.pool_overhead_cycles
     return _vector(i, m, cycles, work, m.pool_latency_cycles, m.pool_ghz)
+
+
+def _n_gather(m: Machine, table: int, indices: int) -> tuple[int, float]:
+    """Return the instructions of a gather and their cycles: each part of the table that fits in
+    the buffer of POOL is loaded, and searched for all indices.
+    """
+    parts = -(-table // m.pool_gather_table)
+    return 2 * parts, table * m.pool_cycles_per_element + parts * indices * m.pool_gather_cycles
+
+
+def n_gather_ns(m: Machine, table: int, indices: int) -> float:
+    """Return the time of a gather of `indices` elements from `table` elements in each partition."""
+    starts, cycles = _n_gather(m, table, indices)
+    return (cycles + starts * m.pool_overhead_cycles) / m.pool_ghz
 
 
 def _vector(

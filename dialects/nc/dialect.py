@@ -25,7 +25,7 @@ from neuronir.dialects.nc.dve import (
 )
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.pe import MatmulOp, TransposeOp
-from neuronir.dialects.nc.pool import AffineSelectOp, IotaOp, LocalGatherOp, PartitionAllReduceOp
+from neuronir.dialects.nc.pool import AffineSelectOp, IotaOp, NGatherOp, PartitionAllReduceOp
 from neuronir.dialects.nc.structure import (
     AddressOfOp,
     AllocOp,
@@ -61,7 +61,7 @@ INSTRUCTION_OPS: dict[str, type[InstructionOp]] = {
         IotaOp,
         AffineSelectOp,
         PartitionAllReduceOp,
-        LocalGatherOp,
+        NGatherOp,
         DmaOp,
         DmaGatherOp,
         DmaScatterOp,

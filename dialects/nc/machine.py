@@ -66,7 +66,8 @@ class Machine:
     pool_overhead_cycles: int
     pool_latency_cycles: int
     pool_cycles_per_element: float
-    pool_gather_cycles: float  # per index of a local gather
+    pool_gather_cycles: float  # per index of a gather, and part of its table
+    pool_gather_table: int  # elements per partition of a part of the table
     pool_partition_reduce_cycles: float  # per reduced element and partition
     max_free_dims: int
     max_free_sbuf: int

@@ -269,7 +269,7 @@ _SPECS = (
     ),
     OpSpec(
         22,
-        "local_gather",
+        "n_gather",
         _POOL,
         ("dst",),
         ("src", "indices"),

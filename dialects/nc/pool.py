@@ -29,7 +29,7 @@ class PartitionAllReduceOp(InstructionOp):
 
 
 @irdl_op_definition
-class LocalGatherOp(InstructionOp):
-    """Gather elements within each partition by index."""
+class NGatherOp(InstructionOp):
+    """Gather elements within each partition by the indices of that partition."""
 
-    name = "nc.local_gather"
+    name = "nc.n_gather"

@@ -78,8 +78,11 @@ PROVENANCE: dict[str, str] = {
     "pool_latency_cycles": "assumed: the 189 ns of a dependent ACT chain, at the clock of POOL",
     "pool_cycles_per_element": "assumed: 150 + N for one input is public (aws-neuron-sdk@1db4d74e "
     "nki/api/nki/isa iota), 2N for two inputs is not",
-    "pool_gather_cycles": "inferred: local_gather, (28 + 4e)/(4e) = 8 for one element an index; "
-    "the formula as printed divides by it, which would beat a copy",
+    "pool_gather_cycles": "assumed: nki.isa nc_n_gather has no public cost; as local_gather with "
+    "one element an index, (28 + 4e)/(4e) = 8, whose formula as printed divides by it, which "
+    "would beat a copy",
+    "pool_gather_table": "public: aws-neuron-sdk nki.isa nc_n_gather (a group of instructions for "
+    "each 512 elements); that all indices pass each group is inferred",
     "pool_partition_reduce_cycles": "assumed: third parties call tensor_partition_reduce very "
     "slow; one element of one partition a cycle in each of 8 processors, then 8 partial results",
     "max_free_dims": f"{_ARCH} (up to 4)",
@@ -178,6 +181,7 @@ TRN1 = Machine(
     pool_latency_cycles=264,
     pool_cycles_per_element=1.0,
     pool_gather_cycles=8.0,
+    pool_gather_table=512,
     pool_partition_reduce_cycles=0.1875,  # (16 + 8) / 128 of the partitions' elements
     max_free_dims=4,
     max_free_sbuf=65536,

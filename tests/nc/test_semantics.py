@@ -376,7 +376,7 @@ def test_iota_and_affine_select() -> None:
 def test_gathers_and_scatters() -> None:
     x = floats(2, 5)
     index = np.array([[4, 0, 4], [1, 2, 3]], np.uint16)
-    (out,) = compute("local_gather", Engine.POOL, [((2, 3), F32)], [(x, F32), (index, DType.U16)])
+    (out,) = compute("n_gather", Engine.POOL, [((2, 3), F32)], [(x, F32), (index, DType.U16)])
     assert np.array_equal(out, np.take_along_axis(x, index.astype(int), 1))
     table, rows = floats(6, 4), np.array([[5], [0], [5]], np.int32)
     params: dict[str, int | float] = {"row_stride": 16, "rows": 6}

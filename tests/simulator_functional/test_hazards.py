@@ -203,7 +203,7 @@ def test_results_of_one_instruction_overlap() -> None:
 def test_results_that_other_elements_are_computed_from() -> None:
     """A gather, a transpose and a scalar are read while the results are written."""
     numbers = tile(1024, 64, dtype=DType.I32)
-    gather = Instruction("local_gather", Engine.POOL, (tile(0, 64),), (tile(0, 64), numbers), {})
+    gather = Instruction("n_gather", Engine.POOL, (tile(0, 64),), (tile(0, 64), numbers), {})
     refused({Engine.POOL: [gather]}, "NIR_SIM020", "itself")
     block = tile(0, 32, partitions=32)
     turn = Instruction("transpose_dve", Engine.DVE, (block,), (block,), {})

@@ -36,7 +36,7 @@ _MAKERS: dict[str, Maker] = {
     "partition_all_reduce": reduction.partition_all_reduce,
     "iota": generate.iota,
     "affine_select": generate.affine_select,
-    "local_gather": generate.local_gather,
+    "n_gather": generate.n_gather,
     "rng": generate.rng,
     "dma": transfer.dma,
     "dma_gather": transfer.dma_gather,

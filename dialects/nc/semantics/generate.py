@@ -1,4 +1,4 @@
-"""Compute instructions that generate data from indices: iota, selection, local gather, random
+"""Compute instructions that generate data from indices: iota, selection, gather, random
 bits.
 """
 
@@ -65,7 +65,7 @@ def affine_select(instruction: Instruction, warn: Warn, generation: int) -> Kern
     return run
 
 
-def local_gather(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
+def n_gather(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
     """Compute dst[p, i] = src[p, indices[p, i]]."""
     dst, src_ap = present(instruction.dst[0], "dst"), present(instruction.src[0], "src")
     indices = present(instruction.src[1], "indices")

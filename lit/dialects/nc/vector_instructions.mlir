@@ -43,8 +43,8 @@ builtin.module attributes {nc.machine = "trn1"} {
     nc.affine_select (%t[0:128 | 512:1 | 0]) = (%s[0:128 | 512:1 | 0]) {op = "is_ge", base = 0 : i64, channel_multiplier = 1 : i64, step0 = -1 : i64, fill = 0.000000e+00 : f64} on pool
     // CHECK: nc.partition_all_reduce (%t[0:128 | 512:1 | 0]) = (%s[0:128 | 512:1 | 0]) {op = "add"} on pool
     nc.partition_all_reduce (%t[0:128 | 512:1 | 0]) = (%s[0:128 | 512:1 | 0]) {op = "add"} on pool
-    // CHECK: nc.local_gather (%t[0:128 | 512:1 | 0]) = (%s[0:128 | 512:1 | 0], %i[0:128 | 512:1 | 0]) on pool
-    nc.local_gather (%t[0:128 | 512:1 | 0]) = (%s[0:128 | 512:1 | 0], %i[0:128 | 512:1 | 0]) on pool
+    // CHECK: nc.n_gather (%t[0:128 | 512:1 | 0]) = (%s[0:128 | 512:1 | 0], %i[0:128 | 512:1 | 0]) on pool
+    nc.n_gather (%t[0:128 | 512:1 | 0]) = (%s[0:128 | 512:1 | 0], %i[0:128 | 512:1 | 0]) on pool
     %y = nc.address_of @y : memref<1024x512xf32, #nc.space<"hbm">>
     %k = nc.alloc : memref<128x1xi32, #nc.space<"sbuf">>
     // CHECK: nc.dma_scatter (%y[0:1 | 512:1 | 0]) = (%s[0:128 | 512:1 | 0], %k[0:128 | 1:1 | 0]) {row_stride = 2048 : i64, rows = 1024 : i64} on dma14

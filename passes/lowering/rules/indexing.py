@@ -36,6 +36,7 @@ from neuronir.passes.lowering.layouts.values import (
     reshape,
     slice_value,
 )
+from neuronir.passes.lowering.rules.elements import elements_of, gather_elements
 from neuronir.passes.lowering.rules.reduce import reducer
 from neuronir.passes.lowering.rules.row_numbers import (
     as_vector,
@@ -66,6 +67,17 @@ def lower_gather(state: Lowering, op: Operation) -> None:
     if limits != list(shape):  # a dimension that no index moves is cut from its start
         operand = slice_value(operand, [0] * len(shape), limits, [1] * len(shape))
     index_shape = [n for i, n in enumerate(indices.shape) if i != vector_dim]
+    moving = [d for d in lead if d not in batching]
+    elements = None
+    if start_map == tuple(moving):
+        batch = batching, [i - (i > vector_dim) for i in index_batching]
+        elements = elements_of(operand.shape, sizes, moving, batch, prod(index_shape))
+    if elements is not None and elements.is_faster(state.machine, operand.dtype.size):
+        (column,) = components(state, indices, vector_dim, 1)
+        order = [*batching, *(d for d in range(len(shape)) if d not in batching)]
+        flat = gather_elements(state, moved(operand, order), column, elements)
+        state.set(op.results[0], reshape(flat, state.shape(op.results[0])))
+        return
     windows = Windows(operand.shape, lead, {d: sizes[d] for d in lead}, prod(index_shape))
     if windows.per_window == 1:
         windows = replace(windows, group=_summed(op, index_shape))
