@@ -1,4 +1,4 @@
-"""Define the tile ops: layout conversions, memories, loop indices and recurrences."""
+"""Define the tile ops: layout conversions, memories, loop indices, recurrences and blocks."""
 
 from collections.abc import Sequence
 
@@ -249,4 +249,76 @@ class MaskOp(NeuronOp):
             raise VerifyException(f"dimension {self.along} has no position {self.count}")
 
 
-TILE = Dialect("tile", [ConvertLayoutOp, EmptyOp, IndexOp, MaskOp, ScanOp], [LayoutAttr])
+@irdl_op_definition
+class UnfoldOp(NeuronOp):
+    """Read blocks along a dimension of an array in HBM, which may overlap.
+
+        %b = tile.unfold %x dimension = 1 start = 0 step = 6
+          : tensor<8x14xf32> to tensor<8x2x8xf32>
+
+    Block k has the positions from `start + k * step` on. The result has the blocks as dimension
+    `dimension`, and the positions in a block as the next one. Blocks lie on partitions, so that a
+    long dimension is spread over them. With a negative `step`, the last block of the array is the
+    first one. It needs no instruction: each load of the result reads the array.
+    """
+
+    name = "tile.unfold"
+
+    source = operand_def(TensorType)
+    dimension = prop_def(IntegerAttr.constr(i64))
+    start = prop_def(IntegerAttr.constr(i64))
+    step = prop_def(IntegerAttr.constr(i64))
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    assembly_format = (
+        "$source `dimension` `=` $dimension `start` `=` $start `step` `=` $step attr-dict "
+        "`:` type($source) `to` type($result)"
+    )
+
+    @staticmethod
+    def make(
+        source: SSAValue, dimension: int, start: int, step: int, blocks: int, size: int
+    ) -> "UnfoldOp":
+        """Create a view of `blocks` blocks of `size` positions along a dimension."""
+        assert isinstance(source.type, TensorType)
+        shape = list(source.type.get_shape())
+        shape[dimension : dimension + 1] = [blocks, size]
+        numbers = {"dimension": dimension, "start": start, "step": step}
+        return UnfoldOp.create(
+            operands=[source],
+            result_types=[TensorType(source.type.element_type, shape)],
+            properties={k: IntegerAttr(n, i64) for k, n in numbers.items()},
+        )
+
+    @property
+    def along(self) -> int:
+        """Return the dimension."""
+        return int(self.dimension.value.data)
+
+    @property
+    def first(self) -> int:
+        """Return the first position of block 0."""
+        return int(self.start.value.data)
+
+    @property
+    def apart(self) -> int:
+        """Return the positions from one block to the next one."""
+        return int(self.step.value.data)
+
+    def verify_(self) -> None:
+        source, result = self.source.type, self.result.type
+        assert isinstance(source, TensorType) and isinstance(result, TensorType)
+        shape, blocks, d = source.get_shape(), result.get_shape(), self.along
+        if not 0 <= d < len(shape):
+            raise VerifyException(f"{self.name}: there is no dimension {d}")
+        others = (*blocks[:d], *blocks[d + 2 :])
+        if len(blocks) != len(shape) + 1 or others != (*shape[:d], *shape[d + 1 :]):
+            raise VerifyException(f"{self.name}: dimension {d} becomes two, others stay the same")
+        if source.element_type != result.element_type:
+            raise VerifyException(f"{self.name}: the result has the element type of the operand")
+        ends = (self.first, self.first + (blocks[d] - 1) * self.apart)
+        if min(ends) < 0 or max(ends) + blocks[d + 1] > shape[d]:
+            raise VerifyException(f"{self.name}: a block is not inside of dimension {d}")
+
+
+TILE = Dialect("tile", [ConvertLayoutOp, EmptyOp, IndexOp, MaskOp, ScanOp, UnfoldOp], [LayoutAttr])

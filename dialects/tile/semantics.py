@@ -35,6 +35,15 @@ def _mask(op: Operation) -> Bound:
     return compute
 
 
+@binder("tile.unfold")
+def _unfold(op: Operation) -> Bound:
+    along, start, step = (integer(op, name) for name in ("dimension", "start", "step"))
+    shape, _ = result_of(op)
+    first = start + step * np.arange(shape[along])
+    places = first[:, None] + np.arange(shape[along + 1])
+    return lambda source: np.take(source, places, along)
+
+
 @binder("tile.scan")
 def _scan(op: Operation) -> Bound:
     kind, backwards = text(op, "kind"), "backwards" in op.properties

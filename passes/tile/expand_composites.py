@@ -41,6 +41,7 @@ from neuronir.passes.tile.one_hot import scatter_as_one_hot
 from neuronir.passes.tile.row_composites import ROWS
 from neuronir.passes.tile.scales import scale_behind, scale_in_front
 from neuronir.passes.tile.split_slices import split_slices
+from neuronir.passes.tile.spread import spread_long
 
 KEPT = frozenset(COMPOSITES)
 """Composites that one ACT instruction computes."""
@@ -98,6 +99,8 @@ def expand(block: Block) -> None:
     for inner in list(block.ops):
         if isinstance(inner, ReduceOp):
             join_reductions(inner)
+    for inner in list(block.ops):
+        spread_long(inner)
     for inner in list(block.ops):
         scatter_as_one_hot(inner)
         expand_convolution(inner)

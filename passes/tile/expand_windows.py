@@ -28,7 +28,7 @@ def expand_window(op: Operation) -> None:
     added up in f32. Longer windows are not changed, except those of running reductions
     (expand_running.py).
     """
-    if not _expands(op):
+    if not expands(op):
         return
     opcode = combiner(op).removeprefix("hlo.")
     if max(ints(op, "window_dimensions")) > LARGEST_WINDOW:
@@ -55,7 +55,8 @@ def expand_window(op: Operation) -> None:
     erase_dead(op)
 
 
-def _expands(op: Operation) -> bool:
+def expands(op: Operation) -> bool:
+    """Return whether an op is a window reduction of floats with a known initial value."""
     if op.name != "hlo.reduce_window" or len(op.operands) != 2 or combiner(op) not in REDUCERS:
         return False
     number = number_of(op.operands[1])

@@ -107,6 +107,37 @@ class Group:
         """Return the positions of the looped axes in one iteration."""
         return {loop.axis: loop.tile for loop in self.loops}
 
+    def tile(self, key: Key) -> tuple[int, ...]:
+        """Return the axes of a value; uses of a value with the same axes read the same tile.
+
+        A use by an overlapping slice has the axes of which an iteration has a part, and -1 for each
+        other dimension.
+        """
+        if not isinstance(key, tuple) or key[0] not in self.overlapping:
+            return tuple(self.related.leaves(key))
+        out: list[int] = []
+        for row in self.related.of(key):
+            mine = [a for a in row if self.related.base(a) in self.extents]
+            out += mine or [-1]
+        return tuple(out)
+
+    @cached_property
+    def overlapping(self) -> frozenset[Operation]:
+        """Return the slices of values whose slices have more elements together than the value.
+
+        They are views of one tile.
+        """
+        slices: dict[SSAValue, list[Operation]] = {}
+        for op in self.ops:
+            if op.name == "hlo.slice":
+                slices.setdefault(op.operands[0], []).append(op)
+        return frozenset(
+            op
+            for value, some in slices.items()
+            for op in some
+            if sum(prod(shape_of(o.results[0])) for o in some) > prod(shape_of(value))
+        )
+
     def tile_elements(self, key: Key) -> int:
         """Return the elements of a tile of a value."""
         return prod(self.extent(axis) for axis in self.related.leaves(key))

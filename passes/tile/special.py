@@ -18,7 +18,9 @@ from neuronir.passes.lowering.conversion.special import (
     reaches_products,
 )
 
-_MOVES = frozenset(("tile.convert_layout", "hlo.reshape", "hlo.transpose", "hlo.bitcast"))
+_MOVES = frozenset(
+    ("tile.convert_layout", "hlo.reshape", "hlo.transpose", "hlo.bitcast", "tile.unfold")
+)
 _REDUCTIONS = frozenset(("hlo.reduce", "hlo.reduce_window"))
 
 

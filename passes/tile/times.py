@@ -141,7 +141,7 @@ class GroupTimes:
         out: list[Key] = []
         for key in group.inputs:
             value = group.value(key)
-            mark = (value, tuple(group.related.leaves(key)))
+            mark = value, group.tile(key)
             if mark not in seen and value not in self.resident:
                 seen.add(mark)
                 out.append(key)
@@ -284,13 +284,13 @@ class GroupTimes:
             for i in range(len(op.operands)):
                 root = self._root(group, op, i)
                 if isinstance(root, tuple) and group.value(root) not in self.resident:
-                    mark = group.value(root), tuple(group.related.leaves(root))
+                    mark = group.value(root), group.tile(root)
                     if mark not in seen:
                         seen[mark] = root
                         found[root] = self._tile(group, root)
             found.update(self._counts(group, op))
             for r in op.results:
-                if not passes_on(op, group):
+                if not passes_on(op, group) and not (group.loops and op in group.overlapping):
                     size, depth = self._tile(group, r)
                     if group.depth_of(group.axes_of(op)) > depth:  # loops add it up
                         size = size * byte_size(carried_element(r)) // item_bytes(r)

@@ -81,6 +81,8 @@ _CHECKS: dict[str, Callable[[Operation], bool]] = {
 
 def whole(op: Operation) -> bool:
     """Return whether an op is lowered as a whole."""
+    if op.name == "tile.unfold":
+        return True
     if not op.name.startswith("hlo.") or op.name == "hlo.tuple":
         return False
     if MARK in op.attributes or op.name not in ON_TILES or tiling_of(op) is None:

@@ -99,3 +99,35 @@ func.func @mask_type(%x: tensor<4x8xf32>) {
   %0 = tile.mask %x dimension = 0 kept = 3 value = 0.0 : tensor<4x8xf32> to tensor<4x8xbf16>
   func.return
 }
+
+// -----
+
+func.func @outside(%x: tensor<8xf32>) {
+  // expected-error@+1 {{tile.unfold: a block is not inside of dimension 0}}
+  %0 = tile.unfold %x dimension = 0 start = 1 step = 4 : tensor<8xf32> to tensor<2x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @others(%x: tensor<8x2xf32>) {
+  // expected-error@+1 {{tile.unfold: dimension 0 becomes two, others stay the same}}
+  %0 = tile.unfold %x dimension = 0 start = 0 step = 4 : tensor<8x2xf32> to tensor<2x4x1xf32>
+  func.return
+}
+
+// -----
+
+func.func @dimension(%x: tensor<8xf32>) {
+  // expected-error@+1 {{tile.unfold: there is no dimension 1}}
+  %0 = tile.unfold %x dimension = 1 start = 0 step = 4 : tensor<8xf32> to tensor<8x2x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @kinds(%x: tensor<8xf32>) {
+  // expected-error@+1 {{tile.unfold: the result has the element type of the operand}}
+  %0 = tile.unfold %x dimension = 0 start = 0 step = 4 : tensor<8xf32> to tensor<2x4xbf16>
+  func.return
+}

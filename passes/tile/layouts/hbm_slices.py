@@ -4,8 +4,10 @@
 load has no such limit: it reads a slice from its address.
 """
 
+from math import prod
+
 from xdsl.dialects.tensor import ExtractSliceOp
-from xdsl.ir import Block
+from xdsl.ir import Block, SSAValue
 
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.tile.rules import shape_of
@@ -13,14 +15,21 @@ from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.tile.layouts.costs import run_of
 from neuronir.passes.tile.layouts.values import Values, kind_of
 from neuronir.passes.tile.retile import slice_properties
+from neuronir.passes.tile.times import spread
 
 SHORT = 512
-"""Rows of a slice with fewer bytes than this are loaded together with their surroundings."""
+"""Rows of a slice with fewer bytes than this are loaded together with their surroundings, unless
+these take longer.
+"""
+DESCRIPTOR = 2048
+"""Bytes that are moved in the time of a short row."""
+ENOUGH = 64
+"""From this number of partitions, a value is loaded as a whole at full rate."""
 
 
 def read_slices(block: Block, machine: Machine) -> None:
     """Replace slices of arrays in HBM by `tensor.extract_slice`, unless they have strides or short
-    rows.
+    rows, or overlap: then the array is loaded once.
     """
     values = Values(block, machine)
     for op in values.ops:
@@ -28,9 +37,11 @@ def read_slices(block: Block, machine: Machine) -> None:
             continue
         (source,), (result,) = op.operands, op.results
         size = kind_of(source).size
-        if not values.in_hbm(source) or size * values.run(source) < SHORT:
+        if not values.in_hbm(source) or _read_at_once(source, machine):
             continue
-        if size * run_of(shape_of(result), shape_of(source)) < SHORT:
+        run = min(values.run(source), run_of(shape_of(result), shape_of(source)))
+        rows = prod(shape_of(result)) // run
+        if size * run < SHORT and rows * DESCRIPTOR >= size * prod(shape_of(source)):
             continue
         new = ExtractSliceOp.build(
             operands=[source, [], [], []],
@@ -43,3 +54,18 @@ def read_slices(block: Block, machine: Machine) -> None:
         result.replace_all_uses_with(new.result)
         op.detach()
         op.erase()
+
+
+def _read_at_once(source: SSAValue, machine: Machine) -> bool:
+    """Return whether slices of an array have more elements than the array, and the dimensions along
+    which none is a part fill the partitions.
+    """
+    shape = shape_of(source)
+    slices = [u.operation for u in source.uses if u.operation.name == "hlo.slice"]
+    if len(slices) < 2 or any(op.parent is not slices[0].parent for op in slices):
+        return False
+    sizes = [shape_of(op.results[0]) for op in slices]
+    if sum(map(prod, sizes)) <= prod(shape):
+        return False
+    kept = tuple(n for d, n in enumerate(shape) if all(s[d] == n for s in sizes))
+    return spread(kept, machine.partitions) >= ENOUGH

@@ -11,7 +11,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.tile.ops import EmptyOp
+from neuronir.dialects.tile.ops import EmptyOp, UnfoldOp
 from neuronir.dialects.tile.rules import contracting, shape_of
 from neuronir.passes.tile.layouts import maps
 from neuronir.passes.tile.layouts.candidates import candidates
@@ -141,6 +141,8 @@ class Values:
             source = value.owner.source
             run = min(run, run_of(shape_of(value), shape_of(source)))
             value = source
+        if isinstance(value.owner, UnfoldOp):
+            run = min(run, prod(shape_of(value)[value.owner.along + 1 :]))
         return max(1, run)
 
     def uses(self, value: SSAValue) -> Iterator[Use]:

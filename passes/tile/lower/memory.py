@@ -19,6 +19,7 @@ from neuronir.dialects.support.walking import walk_in
 from neuronir.dialects.tile.layout import layout_of
 from neuronir.dialects.tile.ops import EmptyOp, IndexOp
 from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.support.values import integer
 from neuronir.passes.lowering.conversion.convert import hbm_form
 from neuronir.passes.lowering.conversion.memory import copy_in_hbm
 from neuronir.passes.lowering.layouts.columns import by_columns
@@ -35,6 +36,7 @@ from neuronir.passes.tile.lower.indices import Round, constant_index
 from neuronir.passes.tile.lower.state import Lower, number_everywhere, register_lowering
 from neuronir.passes.tile.lower.values import Held, Lazy, Number
 from neuronir.passes.tile.lower.views import slice_form
+from neuronir.passes.tile.whole import whole
 
 
 @register_lowering("arith.constant", "arith.addi", "arith.muli", "hlo.constant", "hlo.tuple")
@@ -134,15 +136,16 @@ def lower_empty(state: Lower, op: Operation) -> None:
 
 
 def result_in_hbm(state: Lower, value: SSAValue) -> Form:
-    """Return the variable of a value in HBM: an output variable for a result, else a scratch
-    variable.
+    """Return the variable of a value in HBM: an output variable for a result, the position in a
+    concatenation for its operand, else a scratch variable.
     """
     home = home_in_hbm(state, value)
     if home is not None:
         return home
     numbers = [n for n in state.results.get(final(value), []) if n not in state.written]
     if not numbers:
-        return in_hbm(state, "scratch", "scratch", value)
+        part = part_in_hbm(state, final(value))
+        return part or in_hbm(state, "scratch", "scratch", value)
     state.written.add(numbers[0])
     return in_hbm(state, f"out{numbers[0]}", "output", final(value), index=numbers[0])
 
@@ -170,6 +173,27 @@ def _contiguous(form: Form, value: SSAValue, state: Lower) -> Form:
     """Return a row-major copy of a value at the beginning of another copy in HBM."""
     plain = hbm_form(form.buffer, new_value(shape_of(value), state.dtype(value)))
     return replace(plain, offset=form.offset)
+
+
+def part_in_hbm(state: Lower, value: SSAValue) -> Form | None:
+    """Return the position of a value in a concatenation in HBM, its only reader."""
+    op = value.get_user_of_unique_use()
+    block = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    if op is None or op.name != "hlo.concatenate" or op.parent is not block or not whole(op):
+        return None
+    if op not in state.joined:
+        state.joined[op] = result_in_hbm(state, op.results[0])
+    return position(op, list(op.operands).index(value), state.joined[op])
+
+
+def position(op: Operation, index: int, form: Form) -> Form:
+    """Return the part of a row-major copy of a concatenation that an operand is."""
+    shape, d = shape_of(op.results[0]), integer(op, "dimension")
+    starts = [0] * len(shape)
+    starts[d] = sum(shape_of(v)[d] for v in op.operands[:index])
+    part = slice_form(form, shape, shape_of(op.operands[index]), [(n, ()) for n in starts])
+    assert part is not None
+    return part
 
 
 @register_lowering("tensor.insert_slice")

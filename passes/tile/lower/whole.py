@@ -8,10 +8,11 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.hlo.constants import ConstantOp, constant_array
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.support.lazy import as_array
+from neuronir.dialects.tile.ops import UnfoldOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.evaluate import lazy_value
 from neuronir.passes.lowering.conversion.convert import hbm_form
-from neuronir.passes.lowering.conversion.memory import holds
+from neuronir.passes.lowering.conversion.memory import contiguous_in_hbm, holds
 from neuronir.passes.lowering.function import lower_op, store
 from neuronir.passes.lowering.layouts.layout import Form, merge
 from neuronir.passes.lowering.layouts.values import (
@@ -21,9 +22,11 @@ from neuronir.passes.lowering.layouts.values import (
     scalar_value,
 )
 from neuronir.passes.lowering.state import Lowering
+from neuronir.passes.tile.lower.concatenations import join_in_hbm
 from neuronir.passes.tile.lower.margins import defer_pad, store_trimmed
 from neuronir.passes.tile.lower.memory import home_in_hbm, result_in_hbm
 from neuronir.passes.tile.lower.state import Lower
+from neuronir.passes.tile.lower.unfold import unfolded
 from neuronir.passes.tile.lower.values import Held, Number
 from neuronir.passes.tile.numbers import number_of
 
@@ -32,6 +35,11 @@ _VIEWS = frozenset(("hlo.broadcast", "hlo.reshape", "hlo.bitcast", "hlo.transpos
 
 def lower_whole(state: Lower, op: Operation) -> None:
     """Lower an op with its rule of lower-hlo-to-nc; operands and results are in HBM."""
+    if isinstance(op, UnfoldOp):
+        _unfold(state, op)
+        return
+    if op.name == "hlo.concatenate" and join_in_hbm(state, op):
+        return
     if defer_pad(state, op):
         return
     if op.operands and op.operands[0] in state.trimmed:
@@ -58,6 +66,16 @@ def lower_whole(state: Lower, op: Operation) -> None:
             form = result_in_hbm(state, result)
             store(lowering, value, form)
         state.memory[result] = form
+
+
+def _unfold(state: Lower, op: UnfoldOp) -> None:
+    value = _operand(state, op.source)
+    memory = value.hbm_form()
+    form = unfolded(memory, op) if memory is not None and holds(memory, value) else None
+    if form is None:
+        form = unfolded(contiguous_in_hbm(_lowering(state), value), op)
+        assert form is not None  # a dimension of a row-major array has one stride
+    state.memory[op.result] = form
 
 
 def _lowering(state: Lower) -> Lowering:
