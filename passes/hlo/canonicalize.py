@@ -10,6 +10,7 @@ from xdsl.passes import ModulePass
 
 from neuronir.passes.hlo.rules import (
     arithmetic,
+    collective,
     data_movement,
     gathers,
     logic,
@@ -21,12 +22,16 @@ from neuronir.passes.hlo.rules import (
 from neuronir.passes.hlo.support.walk import Rule, rewrite_module
 from neuronir.passes.statistics import record
 
+_FAMILIES = (
+    *(arithmetic, logic, data_movement, gathers, reduction, windows, tuples, shape, collective),
+)
+
 
 @cache
 def canonical_rules() -> Mapping[str, Sequence[Rule]]:
     """Return all rules by op name, in the order in which they are tried."""
     merged: dict[str, tuple[Rule, ...]] = {}
-    for family in (arithmetic, logic, data_movement, gathers, reduction, windows, tuples, shape):
+    for family in _FAMILIES:
         for name, rules in family.RULES.items():
             merged[name] = merged.get(name, ()) + rules
     return merged
@@ -45,6 +50,7 @@ class HloCanonicalizePass(ModulePass):
     - Indexing: dynamic slices and gathers at known indices become slices, and gathers with
       repeated indices look up each row once. Padding before a windowed op becomes part of its
       window.
+    - Collectives in groups of one device become their operands.
 
     All rewrites are exact, except for the sign of zeros (x + 0 becomes x, as in XLA) and for
     exp(x) - 1 + 1, which becomes exp(x) without two roundings.

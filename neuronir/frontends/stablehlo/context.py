@@ -47,6 +47,12 @@ class RegionBuilder(ABC):
         `more` values of the block are returned after those that the text returns.
         """
 
+    @abstractmethod
+    def inlined(
+        self, body: Body, operands: Sequence[SSAValue], b: BlockBuilder, scope: Scope
+    ) -> list[SSAValue]:
+        """Build the ops of a region in place of its op, and return what it returns."""
+
 
 @dataclass
 class Context:

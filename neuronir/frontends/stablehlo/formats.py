@@ -22,7 +22,7 @@ from neuronir.frontends.stablehlo.records import (
     Statement,
     Symbol,
 )
-from neuronir.frontends.stablehlo.types import read_results, read_types
+from neuronir.frontends.stablehlo.types import read_function_type, read_results, read_types
 from neuronir.frontends.stablehlo.values import (
     optional_dense,
     read_convolution_numbers,
@@ -341,6 +341,23 @@ def _sharding_constraint(reader: RegionReader, op: Statement) -> None:
     _attributes_and_types(reader, op)
 
 
+def _manual_computation(reader: RegionReader, op: Statement) -> None:
+    """Parse `(%a) in_shardings=[...] out_shardings=[...] manual_axes={...} (%x: T) {...} : types`.
+
+    The attributes are kept as text.
+    """
+    _operands(reader, op)
+    for name in ("in_shardings", "out_shardings", "manual_axes"):
+        reader.expect_word(name)
+        reader.expect("=")
+        op.attributes.texts[name] = reader.nested()
+    op.bodies.append(reader.body(reader.arguments()))
+    _attributes(reader, op)
+    reader.expect(":")
+    type_ = read_function_type(reader)
+    op.operand_types, op.types = type_.inputs, type_.outputs
+
+
 _FORMATS: dict[str, Format] = {
     **dict.fromkeys(
         ("func.return", "stablehlo.return", "mhlo.return", "chlo.return", "sdy.return"), _return
@@ -356,4 +373,5 @@ _FORMATS: dict[str, Format] = {
     "stablehlo.while": _while,
     "stablehlo.reduce": _reduce,
     "sdy.sharding_constraint": _sharding_constraint,
+    "sdy.manual_computation": _manual_computation,
 }

@@ -162,6 +162,15 @@ class Importer(RegionBuilder):
         results = [*self._statements(body, builder, scope), *more]
         return builder.finish(results[0] if len(results) == 1 else builder.tuple(results))
 
+    def inlined(
+        self, body: Body, operands: Sequence[SSAValue], b: BlockBuilder, scope: Scope
+    ) -> list[SSAValue]:
+        """Build the ops of a region in place of its op, and return what it returns."""
+        inner = Scope(scope)
+        for argument, value in zip(body.arguments, operands, strict=True):
+            self._define(argument.name, value, inner, argument.position)
+        return self._statements(body, b, inner)
+
     def _argument(self, argument: Argument, block: Block, scope: Scope) -> None:
         value = block.insert_arg(argument.type, len(block.args))
         name = self._origins.of(argument.location).name or argument.name

@@ -130,3 +130,5 @@ class Module:
     aliases: dict[str, Location]
     resources: dict[str, tuple[int, int]]
     """Where the quoted elements of a resource start and end in the text."""
+    meshes: dict[str, dict[str, int]] = field(default_factory=dict)
+    """The axes of each mesh of devices, with their sizes."""

@@ -6,6 +6,7 @@ from xdsl.ir import Attribute
 
 from neuronir.frontends.stablehlo.formats import Check, RegionReader, read_pretty
 from neuronir.frontends.stablehlo.locations import optional_location
+from neuronir.frontends.stablehlo.meshes import axes_of
 from neuronir.frontends.stablehlo.reader import STRING
 from neuronir.frontends.stablehlo.records import (
     Argument,
@@ -95,9 +96,9 @@ class Syntax(RegionReader):
         if self.accept_word("func.func"):
             self._function(start)
         elif self.accept_word("sdy.mesh"):
-            self.symbol()
+            name = self.symbol()
             self.expect("=")
-            self.nested()
+            self.module_record.meshes[name] = axes_of(self.nested())
             if self.at("{"):
                 read_dictionary(self)
             optional_location(self)
@@ -127,7 +128,10 @@ class Syntax(RegionReader):
             name = str(op.attributes.get("sym_name", ""))
             body = op.bodies[0]
             self._add(Function(name, public, body, type_.outputs, op.position, op.location))
-        elif op.name != "sdy.mesh":
+        elif op.name == "sdy.mesh":
+            name = str(op.attributes.get("sym_name", ""))
+            self.module_record.meshes[name] = axes_of(op.attributes.texts.get("mesh", ""))
+        else:
             self.fail(f"'{op.name}' is not supported outside of functions", op.position)
 
     # --- functions

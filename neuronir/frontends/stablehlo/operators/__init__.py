@@ -10,6 +10,7 @@ from neuronir.frontends.stablehlo.operators import (  # noqa: F401
     movement,
     other,
     reduction,
+    sharding,
 )
 from neuronir.frontends.stablehlo.operators.registry import OPERATORS, check_name
 

@@ -1,4 +1,4 @@
-"""Random numbers, custom calls and annotations."""
+"""Random numbers and custom calls."""
 
 from collections.abc import Sequence
 
@@ -51,9 +51,3 @@ def _config(c: Context) -> str:
         if isinstance(value, str) and value:
             return value
     return ""
-
-
-@operator("sdy.sharding_constraint")
-def _sharding_constraint(c: Context) -> Sequence[SSAValue]:
-    """Return the operand of an annotation, which has no effect."""
-    return c.operands

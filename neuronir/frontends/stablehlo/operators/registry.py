@@ -63,14 +63,6 @@ def check_name(name: str, position: int, reader: Reader) -> None:
             code="NCC_EMOD025",
             help="lower or export the function for static shapes",
         )
-    if name == "sdy.manual_computation":
-        reader.fail(
-            "unsupported operator sdy.manual_computation: the function of jax.shard_map runs on "
-            "the devices of a mesh",
-            position,
-            code="NCC_EUOC002",
-            help="lower the function of one device, without jax.shard_map",
-        )
     if mnemonic in UNSUPPORTED or dialect in ("mhlo", "sdy", "shape", "arith", "tensor"):
         help = _FOR_CPU if dialect == "chlo" else None
         reader.fail(f"unsupported operator {name}", position, code="NCC_EUOC002", help=help)
