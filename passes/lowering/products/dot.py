@@ -68,6 +68,10 @@ WEIGHT_PIECE_BYTES = 32768
 """Bytes per partition above which an operand that is not on the chip is loaded in pieces."""
 CONSTANT_PIECE_BYTES = 20480
 """The same for constants: several fit in the ring of the weight stream, which keeps it moving."""
+CONSTANT_DESCRIPTORS = 8
+"""Constants are also split into pieces whose rows take this many times as long as a descriptor:
+longer rows are hardly faster.
+"""
 PART_BYTES = 8192
 """Bytes per partition of a part of the contraction of a loaded moving operand."""
 ROW_BYTES = 1024
@@ -249,7 +253,11 @@ class Dot:
         return value.size * value.dtype.size // self.limit
 
     def _piece_bytes(self, value: Value) -> int:
-        return WEIGHT_PIECE_BYTES if value.array is None else CONSTANT_PIECE_BYTES
+        if value.array is None:
+            return WEIGHT_PIECE_BYTES
+        m = self.state.machine
+        least = m.dma_queue_descriptor_ns * m.dma_engine_gbps
+        return min(CONSTANT_PIECE_BYTES, int(CONSTANT_DESCRIPTORS * least))
 
     def _piece(self, value: Value, starts: list[int], limits: list[int]) -> Value:
         """Return a rectangle of an operand, cached.
