@@ -42,6 +42,7 @@ TECHNIQUES = (
     Technique("equal layers lowered once", "lower-hlo-to-nc", "layers=0"),
     Technique("strands of the batch, staggered", "hlo-split-batch", "strands=1"),
     Technique("attention by tiles of heads", "hlo-split-attention"),
+    Technique("values between dots in parts", "hlo-split-hidden"),
     Technique("depth first: bands of rows", "hlo-tile-rows"),
     Technique("depth first: parts of the batch", "hlo-tile-batch"),
     Technique("readers of PSUM instead of copies", "nc-forward-psum"),

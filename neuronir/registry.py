@@ -118,7 +118,7 @@ class Registry:
                 # The driver marks the module with its machine; here the pass needs an option.
                 bound = re.sub(
                     r"\b(hlo-tile-batch|hlo-tile-rows|hlo-split-batch|hlo-split-attention"
-                    r"|hlo-assign-layouts|hlo-choose-blocks|lower-hlo-to-nc"
+                    r"|hlo-split-hidden|hlo-assign-layouts|hlo-choose-blocks|lower-hlo-to-nc"
                     r"|tile-pad-axes|tile-fuse|tile-assign-layouts|lower-tile-to-nc)(?!\{)",
                     rf"\1{{target={name}}}",
                     text,

@@ -18,8 +18,8 @@ FROM_TILED = f"lower-tile-to-nc,{_TO_NC}"
 _PASSES = {
     "tiled": TO_TILED,
     "virtual": (
-        f"{UNROLL_ALL},hlo-tile-batch,hlo-tile-rows,hlo-split-batch,hlo-split-attention,hlo-assign-layouts,"
-        f"hlo-choose-blocks,lower-hlo-to-nc,{_TO_NC}"
+        f"{UNROLL_ALL},hlo-tile-batch,hlo-tile-rows,hlo-split-batch,hlo-split-attention,"
+        f"hlo-split-hidden,hlo-assign-layouts,hlo-choose-blocks,lower-hlo-to-nc,{_TO_NC}"
     ),
     "ordered": "nc-order",
     "allocated": "nc-spill,nc-assign-banks,nc-allocate,nc-split-transfers,nc-order-triggers",

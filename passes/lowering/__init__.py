@@ -35,6 +35,12 @@ def _hlo_split_attention() -> type[ModulePass]:
     return HloSplitAttention
 
 
+def _hlo_split_hidden() -> type[ModulePass]:
+    from neuronir.passes.lowering.batch.split_hidden import HloSplitHidden
+
+    return HloSplitHidden
+
+
 def _hlo_tile_batch() -> type[ModulePass]:
     from neuronir.passes.lowering.batch.tile_batch import HloTileBatch
 
@@ -52,6 +58,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "hlo-choose-blocks": _hlo_choose_blocks,
     "hlo-split-attention": _hlo_split_attention,
     "hlo-split-batch": _hlo_split_batch,
+    "hlo-split-hidden": _hlo_split_hidden,
     "hlo-tile-batch": _hlo_tile_batch,
     "hlo-tile-rows": _hlo_tile_rows,
     "lower-hlo-to-nc": _lower_hlo_to_nc,
