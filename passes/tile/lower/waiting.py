@@ -233,11 +233,13 @@ def converted_next(state: Lower, op: Operation) -> bool:
     user = op.results[0].get_user_of_unique_use()
     if op.name not in ("hlo.compare", "hlo.not") or user is None or user.parent is not op.parent:
         return False
+    if user.name not in ("hlo.not", "hlo.convert"):
+        return False
     if state.place(user.results[0]) != state.place(op.results[0]):
         return False
     if user.name == "hlo.not":
         return op.name == "hlo.compare" and converted_next(state, user)
-    return user.name == "hlo.convert" and state.dtype(user.results[0]).is_float
+    return state.dtype(user.results[0]).is_float
 
 
 def evaluated(state: Lower, op: Operation, *numbers: Number) -> Number:
