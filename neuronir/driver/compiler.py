@@ -36,6 +36,7 @@ from neuronir.driver.phases import (
 from neuronir.driver.precision import multiplies_fp32
 from neuronir.driver.reproducer import write_reproducer
 from neuronir.driver.result import CompiledResult, encoding_of
+from neuronir.driver.same_tiles import TiledPrograms
 from neuronir.driver.timer import Timer
 from neuronir.driver.user_passes import UserPasses, UserPassFailure
 from neuronir.driver.weights import bind_weights, entry_function
@@ -195,11 +196,13 @@ class _Compile:
         pipelines: Mapping[str, str] | None = None,
         final: bool = True,
         load: Callable[[], ModuleOp] | None = None,
+        attempts: TiledPrograms | None = None,
     ) -> CompiledResult:
         """Continue to a phase, with or without phase `tiled`.
 
         `pipelines` replace the default ones. Only `final` results are dumped and watched. `load`
-        rebuilds the module of `result` for a reproducer; by default that is the input.
+        rebuilds the module of `result` for a reproducer; by default that is the input. Raises
+        SameTiles if one of the earlier `attempts` has the same tiled program.
         """
         module = result.module
         done: list[tuple[str, list[ModulePass]]] = []
@@ -221,7 +224,10 @@ class _Compile:
                     text += self.user_passes(phase, module, done, step, rebuild, watch=final)
                     self.after(phase, module, text, dump=final)
             result.phase = phase
-            result.tiled |= phase == "tiled"
+            if phase == "tiled":
+                result.tiled = True
+                if attempts is not None:
+                    attempts.add(module)
         return result
 
     def faster(self, result: CompiledResult, last: str) -> CompiledResult:
@@ -231,6 +237,7 @@ class _Compile:
         """
         o = self.options
         final = last == "binary" and o.dump_phases_to is None and o.watch is None
+        attempts = TiledPrograms()
 
         def compiled(tiled: bool, pipelines: Mapping[str, str] | None = None) -> CompiledResult:
             copy = self.result(clone(result.module), result.phase)
@@ -241,6 +248,7 @@ class _Compile:
                 pipelines=pipelines,
                 final=final,
                 load=lambda: clone(result.module),
+                attempts=attempts,
             )
 
         machine = self.target.machine

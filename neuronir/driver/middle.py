@@ -26,6 +26,7 @@ from neuronir.dialects.support.walking import walk, walk_in
 from neuronir.driver.pass_runner import RunFailure
 from neuronir.driver.phases import TO_TILED
 from neuronir.driver.result import CompiledResult
+from neuronir.driver.same_tiles import SameTiles
 from neuronir.driver.user_passes import UserPassFailure
 from neuronir.driver.weights import entry_function
 from neuronir.passes import statistics
@@ -190,6 +191,8 @@ def through_tiles(
             result = last = compiled(True, None if usual else pipelines)
         except UserPassFailure:
             raise
+        except SameTiles:
+            continue
         except Exception as error:
             failed = as_failure(error)
             if best is None and not _declared(failed):
