@@ -32,6 +32,7 @@ from neuronir.driver.weights import entry_function
 from neuronir.passes import statistics
 from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns
 from neuronir.passes.tile.room import same_groups
+from neuronir.targets.simulator.report import busiest_ns
 from neuronir.targets.simulator.timing import simulate_timing
 
 NEAR = 1.5
@@ -44,8 +45,9 @@ of iterations is faster.
 """
 _FUSE = re.compile(r"\btile-fuse\b(?!\{)")
 TIGHT = 1.1
-"""Other tiles are not tried up to this multiple of the lower bound: each attempt costs a whole
-compile, and could gain a tenth at most."""
+"""Other tiles are not tried up to this multiple of the lower bound, or of the time of the busiest
+engine, whose work smaller tiles do not make less: each attempt costs a whole compile, and could
+gain a tenth at most."""
 SEARCHED = 2500
 """Limit of ops of an nc program for which other tiles are tried although some fit."""
 TOO_LARGE = "NCC_EOOM002"
@@ -112,7 +114,7 @@ def choose_middle(
             raise
         refused = failure
     else:
-        time = _time(direct.result, machine)
+        time, _ = _timing(direct.result, machine)
         far = time > near_ns(module, machine, FAR)
         most = LARGEST_FAR if far else LARGEST
         if tried is not None or time <= near_ns(module, machine) or _size(module) > most:
@@ -172,7 +174,7 @@ def through_tiles(
     """Return the fastest result through phase `tiled` with the passes `tiling`, and its time in ns.
 
     Smaller tiles are tried if a program does not fit, spills, or is much slower than its lower
-    bound, and if tile-fuse is one of the passes without options. Raises RunFailure if no attempt
+    bound and than its busiest engine, and if tile-fuse is one of the passes without options. Raises RunFailure if no attempt
     compiles.
     """
     near = near_ns(module, machine, TIGHT)
@@ -201,13 +203,13 @@ def through_tiles(
             if TOO_LARGE not in failed.diagnostic.text:
                 break
             continue
-        time = _time(result, machine)
+        time, busy = _timing(result, machine)
         if best is None or time < best[0]:
             best = time, Middle(result, True, pipelines)
         assert result.program is not None
         spills = any(v.kind == "spill" for v in result.program.variables)
         large = _size(result.module) > SEARCHED
-        if not spills and (best[0] <= near or large):
+        if not spills and (best[0] <= near or large or time <= TIGHT * busy):
             break
     if best is not None:
         return best
@@ -236,6 +238,8 @@ def _tell(failure: RunFailure, instead: str) -> None:
         fault(f"{failure.diagnostic.text}; {instead}", location=failure.diagnostic.location)
 
 
-def _time(result: "CompiledResult", machine: Machine) -> float:
+def _timing(result: "CompiledResult", machine: Machine) -> tuple[float, float]:
+    """Return the simulated time of a program, and that of its busiest engine, in ns."""
     assert result.program is not None
-    return float(simulate_timing(result.program, machine).total_ns)
+    timing = simulate_timing(result.program, machine)
+    return timing.total_ns, busiest_ns(timing)

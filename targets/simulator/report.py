@@ -141,6 +141,11 @@ def _transfer_fields(code: ProgramCode, usage: Usage) -> Report:
     }
 
 
+def busiest_ns(result: TimingResult) -> float:
+    """Return the busy time of the busiest engine, port or group of queues, in ns."""
+    return max(_loads(result, usage_of(result.code)).values())
+
+
 def check_roofline(roofline_ns: float, total_ns: float) -> None:
     """Assert that nothing is faster than its roofline (except for rounding to ticks)."""
     if total_ns < roofline_ns * 0.999 - 1.0:

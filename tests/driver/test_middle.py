@@ -131,10 +131,10 @@ def test_smaller_tiles_where_they_may_be_faster(monkeypatch: pytest.MonkeyPatch)
         asked.append(pipelines["tiled"].split("room=")[1][:2] if pipelines else "80")
         return made
 
-    def timed(*times: float) -> tuple[float, middle.Middle]:
+    def timed(*times: float, busy: float = 0.0) -> tuple[float, middle.Middle]:
         asked.clear()
-        rest = iter(times)
-        monkeypatch.setattr(middle, "_time", lambda result, machine: next(rest))
+        rest = iter([(time, busy) for time in times])
+        monkeypatch.setattr(middle, "_timing", lambda result, machine: next(rest))
         return through_tiles(module, machine, ways)
 
     time, chosen = timed(4e6, 3e6, 2e6, 5e6)
@@ -142,6 +142,8 @@ def test_smaller_tiles_where_they_may_be_faster(monkeypatch: pytest.MonkeyPatch)
     assert chosen.pipelines is not None and "room=25" in chosen.pipelines["tiled"]
     timed(1.0)
     assert asked == ["80"]
+    time, _ = timed(4e6, 3e6, busy=2.9e6)
+    assert asked == ["80", "50"] and time == 3e6
 
 
 def test_a_refusal_is_the_first_one() -> None:
@@ -205,7 +207,7 @@ def test_a_fault_of_tiles_is_told_and_the_other_way_stands(error: Exception) -> 
 
 def test_a_fault_of_other_tiles_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     module = compile_text(TURN, "trn1", replace(EXACT, compile_to="hlo")).module
-    monkeypatch.setattr(middle, "_time", lambda result, machine: 4e6)
+    monkeypatch.setattr(middle, "_timing", lambda result, machine: (4e6, 0.0))
     ways = Compiles({"50": failure("NIR_NC010", internal=True)})
     said: list[Message] = []
     with handling(said.append):
@@ -223,7 +225,7 @@ def test_larger_programs_are_tried_where_they_are_far(monkeypatch: pytest.Monkey
     for times, tried in ((10.0, False), (1.1 * middle.FAR, True)):
         ways = Compiles({"80": failure("NIR_TIL001")})
         time = times * middle.least_ns(module, machine)
-        monkeypatch.setattr(middle, "_time", lambda result, machine, time=time: time)
+        monkeypatch.setattr(middle, "_timing", lambda result, machine, time=time: (time, 0.0))
         choose_middle(module, machine, ways)
         assert ways.asked == (["direct", "80"] if tried else ["direct"])
 
