@@ -174,8 +174,8 @@ def through_tiles(
     """Return the fastest result through phase `tiled` with the passes `tiling`, and its time in ns.
 
     Smaller tiles are tried if a program does not fit, spills, or is much slower than its lower
-    bound and than its busiest engine, and if tile-fuse is one of the passes without options. Raises RunFailure if no attempt
-    compiles.
+    bound and than its busiest engine, and if tile-fuse is one of the passes without options. Raises
+    RunFailure if no attempt compiles.
     """
     near = near_ns(module, machine, TIGHT)
     best: tuple[float, Middle] | None = None
