@@ -7,7 +7,7 @@ from math import prod
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import BoolAttr, ModuleOp, f32
+from xdsl.dialects.builtin import BoolAttr, ModuleOp, f32, i32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
@@ -24,7 +24,7 @@ from neuronir.passes.hlo.row_sums import (
     summed,
     sums_of,
 )
-from neuronir.passes.hlo.scatter_one_hot import LARGEST, scatter_one_hot
+from neuronir.passes.hlo.scatter_one_hot import LARGEST, row_numbers, scatter_one_hot, table_of
 from neuronir.passes.hlo.support.build import OP_CLASSES, Emitter
 from neuronir.passes.hlo.support.values import (
     element,
@@ -111,8 +111,8 @@ def scatter_to_dot(machine: Machine, op: Operation, e: Emitter) -> SSAValue | No
     one_hot, equal = sums_ns(rows, machine), equal_ns(rows, machine)
     if min(one_hot, equal) > GAIN * serial_ns(rows, machine):
         return None
-    operand, indices, updates = op.operands
-    numbers, flat = e.reshape(indices, (rows.count,)), _flat(e, updates, rows)
+    operand, _, updates = op.operands
+    numbers, flat = _numbers(e, op, rows), _flat(e, updates, rows)
     empty = is_splat_of(operand, 0)
     if one_hot <= equal:
         number = splat(updates)
@@ -131,27 +131,31 @@ def scatter_to_dot(machine: Machine, op: Operation, e: Emitter) -> SSAValue | No
 
 
 def rows_of(op: Operation) -> Rows | None:
-    """Return the updates that a scatter adds to whole rows (the first dimension of its operand), or
-    None.
+    """Return the updates that a scatter adds to whole rows (the first dimensions of its operand,
+    which its indices choose), or None.
     """
     if len(op.operands) != 3 or combiner(op) != "hlo.add" or not is_float(element(op.results[0])):
         return None
     operand, indices, updates = op.operands
     dims, rank = shape(operand), len(shape(updates))
-    if ints(op, "inserted_window_dims") != (0,) or ints(op, "input_batching_dims"):
+    chosen = ints(op, "scatter_dims_to_operand_dims")
+    first = tuple(range(len(chosen)))
+    if ints(op, "inserted_window_dims") != first or ints(op, "input_batching_dims"):
         return None
-    if ints(op, "scatter_dims_to_operand_dims") != (0,) or not 0 < dims[0] < LARGEST:
+    table = prod(dims[: len(chosen)])
+    if tuple(sorted(chosen)) != first or not 0 < table < LARGEST:
         return None
-    window = tuple(range(rank - len(dims) + 1, rank))
-    if ints(op, "update_window_dims") != window or shape(updates)[rank - len(window) :] != dims[1:]:
+    rest = dims[len(chosen) :]
+    window = tuple(range(rank - len(rest), rank))
+    if ints(op, "update_window_dims") != window or shape(updates)[rank - len(window) :] != rest:
         return None
     if integer(op, "index_vector_dim") < len(shape(indices)) - 1:
         return None
-    width = prod(dims[1:])
-    if not prod(shape(indices)) or not width or byte_size(element(operand)) > 4:
+    width, count = prod(rest), prod(shape(indices)) // max(len(chosen), 1)
+    if not count or not chosen or not width or byte_size(element(operand)) > 4:
         return None
     unique = bool(cast(BoolAttr, op.properties["unique_indices"]))
-    return Rows(op, dims[0], prod(shape(indices)), width, unique)
+    return Rows(op, table, count, width, unique)
 
 
 # estimates
@@ -187,6 +191,14 @@ def equal_ns(rows: Rows, machine: Machine) -> float:
 # the parts
 
 
+def _numbers(e: Emitter, op: Operation, rows: Rows) -> SSAValue:
+    """Return the row of each update, an integer [count]; others than those of rows are dropped."""
+    table = table_of(op)
+    if len(ints(op, "scatter_dims_to_operand_dims")) == 1 or table is None:
+        return e.reshape(op.operands[1], (rows.count,))
+    return e.convert(row_numbers(op, table, e), i32)
+
+
 def _multiples(e: Emitter, counts: SSAValue, number: float, rows: Rows) -> SSAValue:
     """Return the sums [table, width] of `counts` [table, 1] times a number.
 
@@ -213,15 +225,15 @@ def _flat(e: Emitter, value: SSAValue, rows: Rows) -> SSAValue:
 def _gathered(e: Emitter, rows: Rows) -> SSAValue:
     """Return the old rows of the updates."""
     table, indices, updates = rows.op.operands
-    dims = shape(table)
+    dims, chosen = shape(table), ints(rows.op, "scatter_dims_to_operand_dims")
     return e.op(
         "gather",
         [table, indices],
         offset_dims=ints(rows.op, "update_window_dims"),
-        collapsed_slice_dims=(0,),
-        start_index_map=(0,),
+        collapsed_slice_dims=ints(rows.op, "inserted_window_dims"),
+        start_index_map=chosen,
         index_vector_dim=integer(rows.op, "index_vector_dim"),
-        slice_sizes=(1, *dims[1:]),
+        slice_sizes=(*(1 for _ in chosen), *dims[len(chosen) :]),
     )
 
 

@@ -350,7 +350,7 @@ def store(state: Lowering, value: Value, target: object) -> None:
     converter = state.converter
     value = full_value(state, value)
     form = next((f for f in converter.source_forms(value) if not f.hbm), None)
-    if form is None and not _fits(state, value) and copy_in_hbm(state, value, target):
+    if form is None and not fits(state, value) and copy_in_hbm(state, value, target):
         return
     if form is None:
         partition = state.default_partition(value.support)
@@ -366,7 +366,7 @@ def store(state: Lowering, value: Value, target: object) -> None:
     converter.transfer(target, form, load=False)
 
 
-def _fits(state: Lowering, value: Value) -> bool:
+def fits(state: Lowering, value: Value) -> bool:
     """Return whether a value takes only a small part of SBUF."""
     machine = state.machine
     whole = machine.sbuf_usable_partition_bytes * machine.partitions

@@ -162,3 +162,41 @@ ENTRY e {{
     judge(text, [places])
     (found,) = interpret(run_passes(program(text), PASS), [places])
     np.testing.assert_array_equal(np.signbit(np.asarray(found)[5]), False)
+
+
+@pytest.mark.parametrize(
+    ("table", "rest", "count", "kinds"),
+    [
+        ((20, 15), (6,), 900, {"hlo.dot"}),
+        ((20, 15), (), 2000, {"hlo.dot"}),
+        ((300, 100), (24,), 200, {"hlo.dot", "hlo.gather", "hlo.scatter"}),
+    ],
+    ids=["rows", "elements", "many rows"],
+)
+def test_several_indices_choose_a_row(
+    table: tuple[int, ...], rest: tuple[int, ...], count: int, kinds: set[str]
+) -> None:
+    """In any order; an update is dropped if one of its indices is outside."""
+    dims, rows = ",".join(map(str, (*table, *rest))), ",".join(map(str, (count, *rest)))
+    text = f"""HloModule m
+
+f {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}}
+
+ENTRY e {{
+  i = s32[{count},2] parameter(0)
+  u = f32[{rows}] parameter(1)
+  x = f32[{dims}] parameter(2)
+  ROOT r = f32[{dims}] scatter(x, i, u), update_window_dims={{{"1" if rest else ""}}}, \
+inserted_window_dims={{0,1}}, scatter_dims_to_operand_dims={{1,0}}, index_vector_dim=1, to_apply=f
+}}
+"""
+    assert {"hlo.dot", "hlo.gather", "hlo.scatter"} & set(names(text)) == kinds
+    limits = np.array([table[1], min(table[0], 20)]) + 1
+    places = RNG.integers(-1, limits, (count, 2)).astype(np.int32)
+    places[:9] = [3, 4]
+    updates = RNG.standard_normal((count, *rest), dtype=np.float32)
+    judge(text, [places, updates, RNG.standard_normal((*table, *rest), dtype=np.float32)], 4e-6)

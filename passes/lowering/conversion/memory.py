@@ -5,6 +5,7 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
+from neuronir.dialects.nc.ops import View
 from neuronir.passes.lowering.conversion.convert import hbm_form
 from neuronir.passes.lowering.emitter import Emitter, view_dtype
 from neuronir.passes.lowering.layouts.layout import Form
@@ -70,8 +71,11 @@ def result_in_hbm(state: Lowering, ssa: SSAValue) -> Form:
 
 def write_all(state: Lowering, value: Value, target: Form) -> None:
     """Write a value to a row-major form in HBM; one that is only in HBM is copied there."""
-    from neuronir.passes.lowering.function import store
+    from neuronir.passes.lowering.function import fits, store
 
+    if value.scalar is not None and not fits(state, value) and is_dense(target, value):
+        fill(state.emitter, float(value.scalar), value, target)
+        return
     on_chip = any(not form.hbm for form in value.forms)
     source = None if on_chip else row_major_in_hbm(state, value)
     if source is None or prod(a.size for a, _ in target.free) != value.size:
@@ -85,3 +89,33 @@ def copy_in_hbm(emitter: Emitter, source: Form, target: Form) -> None:
     dims = walked([target, source], [a for a, _ in target.free])
     for piece in chunks(dims, 1, emitter.machine.dma_max_dims - 1, 1 << 40):
         emitter.dma(piece.view(target, 0), piece.view(source, 1))
+
+
+def is_dense(form: Form, value: Value) -> bool:
+    """Return whether a form in HBM is a row-major array of the value's size, and no part of one."""
+    return (
+        all(stride == a.stride for a, stride in form.free)
+        and prod(a.size for a, _ in form.free) == value.size
+    )
+
+
+FILLED_BYTES = 8192
+"""Bytes of a partition that hold a number, from where an array in HBM is filled."""
+
+
+def fill(emitter: Emitter, number: float, value: Value, target: Form) -> None:
+    """Fill a dense array in HBM with a number, again and again from one tile of it in SBUF."""
+    partitions, size = emitter.machine.partitions, FILLED_BYTES // value.dtype.size
+    tile = emitter.sbuf(partitions, size, value.dtype)
+    emitter.memset(View(tile, 0, partitions, ((1, size),)), number)
+    each = value.size // partitions
+    whole, rest, last = each // size, each % size, value.size % partitions
+    for offset, rows, stride, free in (
+        (0, partitions, each, ((size, whole), (1, size))),
+        (whole * size, partitions, each, ((1, rest),)),
+        (each * partitions, 1, 0, ((1, last),)),
+    ):
+        if prod(n for _, n in free):
+            source = tuple((s if s == 1 else 0, n) for s, n in free)
+            dst = View(target.buffer, 0, rows, free, target.offset + offset, target.indices, stride)
+            emitter.dma(dst, View(tile, 0, rows, source))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import prod
 
 import numpy as np
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.data_movement import (
@@ -24,6 +24,7 @@ from neuronir.passes.hlo.support.values import ints as integers
 from neuronir.passes.lowering.conversion.convert import hbm_form
 from neuronir.passes.lowering.conversion.memory import (
     contiguous_in_hbm,
+    result_in_hbm,
     row_major_in_hbm,
     write_all,
 )
@@ -200,19 +201,33 @@ def lower_scatter(state: Lowering, op: Operation) -> None:
     order = [window[kept.index(d)] for d in (*windows.lead, *windows.rest) if d in kept]
     source = reshape(moved(updates, [*batch_dims, *order]), (windows.count, windows.row))
     combine = _combine(op, operand.dtype)
-    state.set(op.results[0], scatter_rows(state, operand, windows, number, source, combine))
+    ssa = op.results[0]
+    state.set(ssa, scatter_rows(state, operand, windows, number, source, combine, ssa))
 
 
 def scatter_rows(
-    state: Lowering, operand: Value, windows: Windows, number: Value, source: Value, combine: AluOp
+    state: Lowering,
+    operand: Value,
+    windows: Windows,
+    number: Value,
+    source: Value,
+    combine: AluOp,
+    ssa: SSAValue | None = None,
 ) -> Value:
-    """Combine rows [count, row] into the rows of `operand` with the given numbers, in order."""
+    """Combine rows [count, row] into the rows of `operand` with the given numbers, in order.
+
+    The result `ssa` is made where it goes in HBM, if it keeps the order of its dimensions.
+    """
     _need_addresses(state)
     shape, dtype = operand.shape, operand.dtype
     order = [*windows.lead, *windows.rest]
     fresh = new_value([shape[d] for d in order], dtype)
-    buffer = state.emitter.variable("scratch", "scratch", fresh.shape, dtype)
-    target = hbm_form(buffer, fresh)
+    if ssa is None or ssa in state.homes or order != sorted(order):
+        buffer = state.emitter.variable("scratch", "scratch", fresh.shape, dtype)
+        target = hbm_form(buffer, fresh)
+    else:
+        target = result_in_hbm(state, ssa)
+        buffer = target.buffer
     write_all(state, moved(operand, order), target)
     count, row = windows.count, windows.row
     step = windows.step * dtype.size
