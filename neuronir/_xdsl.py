@@ -15,13 +15,18 @@ from typing import IO, Any, TypeVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
     AnyFloat,
+    ArrayAttr,
     ComplexType,
     DenseIntOrFPElementsAttr,
     FileLineColLoc,
+    FusedLoc,
     IndexType,
     IntAttr,
     IntegerType,
+    LocationAttr,
     ModuleOp,
+    NameLoc,
+    NoneAttr,
     StringAttr,
     UnknownLoc,
 )
@@ -35,7 +40,7 @@ from xdsl.utils.lexer import Input, Span, Token
 from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRLexer, MLIRToken, MLIRTokenKind
 
 from neuronir._xdsl_verify import plan_verifier
-from neuronir.dialects.support.walking import ops_of
+from neuronir.dialects.support.walking import ops_of, walk
 
 # Groups: 1 bare identifier, 2 %identifier, 3 integer, 4 punctuation. Everything else (strings,
 # floats, hexadecimal, #attr, !type, end of file) is left to xDSL's own lexer. Possessive, or a
@@ -130,6 +135,8 @@ class LocatedParser(Parser):
         self._newlines = [m.start() for m in re.finditer("\n", text)]
         self._name_positions: list[int] = []
         self._types: dict[str, TypeAttribute] = {}
+        # Locations that are defined later in the file, by the id of what stands for them so far.
+        self._later: dict[int, tuple[LocationAttr, str, Span]] = {}
 
     def location_at(self, position: int) -> FileLineColLoc:
         """Return the location attribute of an offset into the text."""
@@ -139,12 +146,58 @@ class LocatedParser(Parser):
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         try:
-            return super().parse_module(allow_implicit_module)
+            module = super().parse_module(allow_implicit_module)
+            if self._later:
+                self._resolve_locations(module)
+            return module
         except ParseError:
             # An undefined value is only detected at the end of the file; point at its use.
             if self._current_token.kind is MLIRTokenKind.EOF:
                 self._raise_if_undefined()
             raise
+
+    def parse_optional_location(self) -> LocationAttr | None:
+        """Parse `loc(...)`; the alias of `loc(#loc1)` may be defined at the end of the file."""
+        if not self.parse_optional_characters("loc"):
+            return None
+        with self.in_parens():
+            token = self._current_token
+            if token.kind is MLIRTokenKind.HASH_IDENT and token.text not in self.attribute_aliases:
+                self._consume_token()
+                later = NameLoc(StringAttr(token.text), NoneAttr())
+                self._later[id(later)] = (later, token.text, token.span)
+                return later
+            return self._parse_location()
+
+    def _parse_location(self) -> LocationAttr:
+        """Parse a location; xDSL reads no dictionary in `fused<{...}>[...]`."""
+        if self.parse_optional_keyword("fused") is None:
+            return super()._parse_location()
+        facts: Attribute = NoneAttr()
+        if self.parse_optional_punctuation("<") is not None:
+            facts = self.parse_attribute()
+            self.parse_punctuation(">")
+        parts = self.parse_comma_separated_list(self.Delimiter.SQUARE, self._parse_location)
+        return FusedLoc(ArrayAttr(parts), facts)
+
+    def _resolve_locations(self, module: ModuleOp) -> None:
+        """Replace locations that were read before their definition."""
+        for op in walk(module):
+            op.location = self._resolved(op.location)
+            for region in op.regions:
+                for block in region.blocks:
+                    for argument in block.args:
+                        argument.location = self._resolved(argument.location)
+
+    def _resolved(self, location: LocationAttr) -> LocationAttr:
+        found = self._later.get(id(location))
+        if found is None:
+            return location
+        _, name, span = found
+        attribute = self.attribute_aliases.get(name)
+        if not isinstance(attribute, LocationAttr):
+            self.raise_error(f"location '{name}' is not defined", span)
+        return attribute
 
     def _raise_if_undefined(self) -> None:
         for name, references in self.forward_ssa_references.items():
@@ -197,6 +250,8 @@ class NeuronPrinter(Printer):
     """A faster xDSL printer; constants above `elide_above` elements print as a placeholder."""
 
     elide_above: int | None = field(default=None, kw_only=True)
+    _locations: dict[Attribute, int] = field(default_factory=dict, init=False)
+    _numbers: dict[int, int] = field(default_factory=dict, init=False)
 
     def print_string(self, text: str, *, indent: int | None = None) -> None:
         if self.stream is None or "\n" in text:
@@ -217,6 +272,13 @@ class NeuronPrinter(Printer):
         return super().print_ssa_value(value)
 
     def print_attribute(self, attribute: Attribute) -> None:
+        if isinstance(attribute, FusedLoc) and not self.printing_location:
+            number = self._numbers.get(id(attribute))
+            if number is None:
+                number = self._locations.setdefault(attribute, len(self._locations) + 1)
+                self._numbers[id(attribute)] = number
+            self.print_string(f"loc(#loc{number})")
+            return
         if (
             self.elide_above is not None
             and isinstance(attribute, DenseIntOrFPElementsAttr)
@@ -227,6 +289,12 @@ class NeuronPrinter(Printer):
             super().print_attribute(attribute.type)
             return
         super().print_attribute(attribute)
+
+    def print_locations(self) -> None:
+        """Print the definitions of the fused locations that were printed."""
+        for location, number in self._locations.items():
+            self.print_string(f"\n#loc{number} = ")
+            super().print_attribute(location)
 
 
 def print_module(
@@ -243,6 +311,7 @@ def print_module(
         stream, print_generic_format=generic, print_debuginfo=debuginfo, elide_above=elide_above
     )
     printer.print_op(op)
+    printer.print_locations()
     if ctx is not None and elide_above is None:
         # A frontend makes ops without a context, so their dialect need not be loaded yet.
         used = [ctx.get_optional_dialect(name) for name in printer._dialect_resources]

@@ -5,14 +5,10 @@ from typing import cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    DictionaryAttr,
-    FileLineColLoc,
-    IntegerAttr,
     MemRefType,
-    NameLoc,
     StringAttr,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from neuronir.dialects.nc.attributes import Pattern, PatternAttr, SpaceAttr, UpdateAttr, WaitAttr
 from neuronir.dialects.nc.data_types import dtype_of
@@ -21,7 +17,6 @@ from neuronir.dialects.nc.instruction import (
     AccessPattern,
     Affine,
     Instruction,
-    Source,
     Update,
     Wait,
 )
@@ -167,36 +162,3 @@ _NOWHERE = _Nowhere()
 def shape_record(op: InstructionOp) -> Instruction:
     """Return the record of `op` for costs and machine rules, without addresses and indices."""
     return instruction_record(op, _NOWHERE, _NOWHERE)
-
-
-GROUP = "hlo.group"
-"""Attribute of instructions: "a + b" if HLO ops were lowered together."""
-
-
-def source_of(op: Operation) -> Source:
-    """Return the origin of `op`: the location names the HLO instruction, `metadata` the rest.
-
-    For a hand-written instruction, the name is its location, `file:line:column` without folders.
-    """
-    name, file, line = "", "", 0
-    location = op.location
-    if isinstance(location, NameLoc):
-        name = location.desc.data
-    elif isinstance(location, FileLineColLoc):
-        written = location.filename.data.rsplit("/", 1)[-1]
-        name = f"{written}:{location.line.data}:{location.column.data}"
-    metadata = op.attributes.get("metadata")
-    framework = ""
-    if isinstance(metadata, DictionaryAttr):
-        framework = _text(metadata.data.get("op_name"))
-        file = _text(metadata.data.get("source_file"))
-        line_attr = metadata.data.get("source_line")
-        line = line_attr.value.data if isinstance(line_attr, IntegerAttr) else 0
-    flops = op.attributes.get("hlo.flops")
-    useful = flops.value.data if isinstance(flops, IntegerAttr) else 0
-    opcode, group = (_text(op.attributes.get(key)) for key in ("hlo.opcode", GROUP))
-    return Source(name, framework, file, line, opcode, useful, group)
-
-
-def _text(attr: Attribute | None) -> str:
-    return attr.data if isinstance(attr, StringAttr) else ""

@@ -1,11 +1,15 @@
 """Describe the origin of an op: its HLO instruction, framework op and position in a file."""
 
+from collections.abc import Mapping
+from typing import cast
+
 from xdsl.dialects.builtin import (
     ArrayAttr,
     CallSiteLoc,
     DictionaryAttr,
     FileLineColLoc,
     FusedLoc,
+    LocationAttr,
     NameLoc,
     StringAttr,
     UnknownLoc,
@@ -15,7 +19,24 @@ from xdsl.ir import Attribute, Operation
 from neuronir.dialects.support.errors import SourceLocation
 
 METADATA = "metadata"
-"""Name of the discardable attribute that holds HLO metadata (op_name, source_file, ...)."""
+"""Name of the HLO metadata (op_name, source_file, ...): a discardable attribute of hlo ops, and in
+the dictionary of the location of instructions.
+"""
+
+
+def facts_of(location: Attribute) -> Mapping[str, Attribute]:
+    """Return the dictionary of a fused location, `fused<{...}>[...]`; empty for others."""
+    if isinstance(location, FusedLoc) and isinstance(location.metadata, DictionaryAttr):
+        return location.metadata.data
+    return {}
+
+
+def without_facts(location: LocationAttr) -> LocationAttr:
+    """Return the location to which a fused location adds a dictionary."""
+    if facts_of(location) and isinstance(location, FusedLoc):
+        parts = cast("ArrayAttr[Attribute]", location.locations).data
+        return cast(LocationAttr, parts[0])
+    return location
 
 
 def _named(location: Attribute) -> NameLoc | None:
@@ -54,7 +75,7 @@ def source_name(op: Operation) -> str:
 
 def framework_name(op: Operation) -> str:
     """Return the framework's name of the op (HLO metadata `op_name`), or the empty string."""
-    metadata = op.attributes.get(METADATA)
+    metadata = op.attributes.get(METADATA) or facts_of(op.location).get(METADATA)
     if isinstance(metadata, DictionaryAttr):
         name = metadata.data.get("op_name")
         if isinstance(name, StringAttr):

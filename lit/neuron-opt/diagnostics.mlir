@@ -17,6 +17,12 @@ func.func @f() -> i32 {
   func.return %nowhere : i32
 }
 // -----
+// CHECK:      error: location '#nowhere' is not defined
+// CHECK-NEXT: func.return %a : i32 loc(#nowhere)
+func.func @f(%a : i32) -> i32 {
+  func.return %a : i32 loc(#nowhere)
+}
+// -----
 // CHECK: error: operation 'nonsense.op' is not registered
 "nonsense.op"() : () -> ()
 // -----

@@ -12,14 +12,18 @@ from xdsl.dialects.builtin import (
     FusedLoc,
     ModuleOp,
     NameLoc,
-    StringAttr,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from neuronir._xdsl import NeuronPrinter
 from neuronir.dialects.nc.instruction import Program
-from neuronir.dialects.nc.records import GROUP
-from neuronir.dialects.support.location import METADATA, file_line_col, framework_name
+from neuronir.dialects.nc.origin import source_of
+from neuronir.dialects.support.location import (
+    METADATA,
+    file_line_col,
+    framework_name,
+    without_facts,
+)
 from neuronir.dialects.support.walking import walk
 from neuronir.explore.names import Names
 from neuronir.targets.encoding.disassembler import located_lines
@@ -133,8 +137,8 @@ def _line(text: str, op: Operation | None) -> Line:
     if op is None:
         return Line(text, rest=rest)
     sources = tuple(dict.fromkeys(source_names(op)))
-    group = op.attributes.get(GROUP)
-    others = group.data.split(" + ") if isinstance(group, StringAttr) else ()
+    group = source_of(op).group
+    others = group.split(" + ") if group else ()
     return Line(text, sources, tuple(name for name in others if name not in sources), rest)
 
 
@@ -165,7 +169,7 @@ def _place(op: Operation) -> str:
     found = file_line_col(op)
     if found is None:
         return ""
-    column = f":{found.column}" if isinstance(op.location, FileLineColLoc) else ""
+    column = f":{found.column}" if isinstance(without_facts(op.location), FileLineColLoc) else ""
     return f"{found.file.rsplit('/', 1)[-1]}:{found.line}{column}"
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from enum import IntEnum
 from math import prod
 
-from xdsl.dialects.builtin import MemRefType, StringAttr
+from xdsl.dialects.builtin import LocationAttr, MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
@@ -18,8 +18,10 @@ from neuronir.dialects.nc.dialect import INSTRUCTION_OPS
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp, View, build
+from neuronir.dialects.nc.origin import origin
 from neuronir.dialects.nc.records import shape_record, space_of
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
+from neuronir.dialects.support.location import METADATA
 from neuronir.dialects.support.names import base_name, set_hint
 
 
@@ -83,6 +85,7 @@ class Emitter:
         self.source: Operation | None = None
         self.unit: list[InstructionOp] | None = None  # placed for the unit being lowered
         self.origins: dict[SSAValue, Operation] = {}  # the op for which a buffer was allocated
+        self._locations: dict[Operation, LocationAttr] = {}  # of the instructions of each op
         self._names: dict[str, int] = {}
         self._registers: list[dict[tuple[SSAValue, int], SSAValue]] = [{}]  # of each scope
         self.register_loads = 0
@@ -185,16 +188,19 @@ class Emitter:
         """Append `op` with the source of the op being lowered."""
         if self.source is not None:
             op.location = self.source.location
-            metadata = self.source.attributes.get("metadata")
-            if metadata is not None and isinstance(op, InstructionOp):
-                op.attributes["metadata"] = metadata
             if isinstance(op, InstructionOp):
-                op.attributes["hlo.opcode"] = StringAttr(_opcode(self.source))
-                if (flops := self.source.attributes.get(FLOPS)) is not None:
-                    op.attributes[FLOPS] = flops
+                op.location = self._origin(self.source)
                 if self.unit is not None:
                     self.unit.append(op)
         self.ops.append(op)
+
+    def _origin(self, op: Operation) -> LocationAttr:
+        """Return the location of the instructions of an op."""
+        known = self._locations.get(op)
+        if known is None:
+            flops, metadata = op.attributes.get(FLOPS), op.attributes.get(METADATA)
+            known = self._locations[op] = origin(op.location, _opcode(op), flops, metadata)
+        return known
 
     def emit(
         self,

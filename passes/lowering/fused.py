@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
-from neuronir.dialects.nc.records import GROUP
+from neuronir.dialects.nc.origin import in_group
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.state import VIEWS, Lowering
 
@@ -38,9 +37,9 @@ class Fusing:
         names = [source_name(op) for op in (*ops, *taken)]
         label = " + ".join(dict.fromkeys(filter(None, names)))
         if " + " in label:
-            group = StringAttr(label)
+            grouped = in_group(label)
             for instruction in placed:
-                instruction.attributes[GROUP] = group
+                instruction.location = grouped(instruction.location)
 
     def _taken(self, ops: Sequence[Operation]) -> list[Operation]:
         """Return neighbours, direct and indirect, that the lowering of `ops` has also lowered."""

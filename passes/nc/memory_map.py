@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from neuronir.dialects.nc.enums import Space
-from neuronir.dialects.nc.records import source_of
+from neuronir.dialects.nc.origin import source_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.listing import Buffer, Node, machine_of
 from neuronir.passes.nc.liveness import Life, rounded

@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp
-from neuronir.dialects.nc.records import source_of
+from neuronir.dialects.nc.origin import source_of
 from neuronir.dialects.nc.structure import ROLLED, AddressOfOp, FuncOp, VariableOp
 from neuronir.dialects.support.walking import walk, walk_in
 from neuronir.passes.nc.carried import Analysis

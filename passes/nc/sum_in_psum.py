@@ -27,6 +27,7 @@ from neuronir.dialects.nc.instruction import Instruction
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.machine_rules import violations
 from neuronir.dialects.nc.ops import EARLY, FINITE, InstructionOp, View, build, params_attr
+from neuronir.dialects.nc.origin import of_op_alone
 from neuronir.dialects.nc.records import instruction_record, space_of
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, FuncOp, VariableOp
 from neuronir.dialects.support.walking import ops_of, walk
@@ -285,12 +286,9 @@ class _Loop:
             [identity.view(first.start, first.partitions), moving],
             {"accumulate": 0},
             engine=Engine.PE,
-            location=group[0].op.location,
+            location=of_op_alone(group[0].op.location),
         )
         op.attributes[EARLY] = UnitAttr()
-        for name in ("hlo.opcode", "metadata"):
-            if name in group[0].op.attributes:
-                op.attributes[name] = group[0].op.attributes[name]
         return bank, op
 
     def _waits(self, gone: set[InstructionOp]) -> float:

@@ -15,11 +15,12 @@ from neuronir.dialects.nc.instruction import Instruction
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.machine_rules import violations
 from neuronir.dialects.nc.ops import InstructionOp
-from neuronir.dialects.nc.records import source_of
+from neuronir.dialects.nc.origin import source_of
 from neuronir.dialects.nc.semantics.dispatch import kernel_of
 from neuronir.dialects.nc.semantics.kernel import SemanticError
 from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.errors import NeuronError, SourceLocation
+from neuronir.dialects.support.location import without_facts
 from neuronir.dialects.support.walking import walk
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.inline import inline_calls
@@ -192,7 +193,7 @@ def written_out(module: ModuleOp) -> ModuleOp:
 
 def location_of(op: Operation) -> SourceLocation | str | None:
     """Return the location of an op: its HLO op, or its position in the source file."""
-    location = op.location
+    location = without_facts(op.location)
     if isinstance(location, FileLineColLoc):
         return SourceLocation(location.filename.data, location.line.data, location.column.data)
     return source_of(op).name or None

@@ -17,7 +17,8 @@ from neuronir.dialects.nc.instruction import (
 )
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp
-from neuronir.dialects.nc.records import instruction_record, source_of
+from neuronir.dialects.nc.origin import source_of
+from neuronir.dialects.nc.records import instruction_record
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, CallOp, FuncOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.walking import walk

@@ -27,13 +27,9 @@ from neuronir.dialects.nc.instruction import (
 )
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.dialects.nc.origin import source_of
 from neuronir.dialects.nc.placement import place_variables
-from neuronir.dialects.nc.records import (
-    instruction_record,
-    partition_bytes,
-    source_of,
-    space_of,
-)
+from neuronir.dialects.nc.records import instruction_record, partition_bytes, space_of
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, CallOp, FuncOp, VariableOp
 from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.errors import NeuronError

@@ -1,5 +1,5 @@
 // RUN: neuron-opt %s -p '@trn1:hlo,@trn1:tiled' | filecheck %s
-// RUN: neuron-opt %s -p '@trn1:hlo,@trn1:tiled,@trn1:tiled-virtual' | filecheck %s --check-prefix=NC
+// RUN: neuron-opt %s -p '@trn1:hlo,@trn1:tiled,@trn1:tiled-virtual' --mlir-print-debuginfo | filecheck %s --check-prefix=NC
 // RUN: neuron-opt %s --run
 // RUN: neuron-opt %s --run=trn1
 
@@ -14,9 +14,10 @@
 
 // NC-LABEL: nc.func "main"
 // NC: scf.for
-// NC: nc.activation {{.*}}func = "square"{{.*}}hlo.opcode = "rows.unit"
+// NC: nc.activation {{.*}}func = "square"{{.*}} loc([[UNIT:#loc[0-9]+]])
 // NC: nc.activation {{.*}}func = "rsqrt"
-// NC: nc.tensor_scalar {{.*}}op0 = "multiply"{{.*}}hlo.opcode = "rows.unit"
+// NC: nc.tensor_scalar {{.*}}op0 = "multiply"{{.*}} loc([[UNIT]])
+// NC: [[UNIT]] = loc(fused<{opcode = "rows.unit"}>
 func.func @main(%x: tensor<4096x256xf32>, %v: tensor<256x1024xf32>, %w: tensor<1024x256xf32>) -> tensor<4096x256xf32> {
   %a = hlo.dot %x, %v lhs_contracting_dims = [1], rhs_contracting_dims = [0] : (tensor<4096x256xf32>, tensor<256x1024xf32>) -> tensor<4096x1024xf32>
   %b = rows.unit %a epsilon 1.0e-6 : f32 : tensor<4096x1024xf32>

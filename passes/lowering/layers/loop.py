@@ -9,11 +9,11 @@ layouts once, outside of the loop.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, SSAValue
 
-from neuronir.dialects.hlo.flops import FLOPS
 from neuronir.dialects.nc.enums import Space
+from neuronir.dialects.nc.origin import repeated
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.nc.structure import AllocOp
 from neuronir.dialects.support.walking import walk
@@ -331,11 +331,10 @@ class _Layers:
 
     def _count_flops(self) -> None:
         """Scale the products of the body's instructions to all layers."""
+        scaled = repeated(self.count)
         for outer in self.state.emitter.scopes[-1]:
             for op in walk(outer):
-                flops = op.attributes.get(FLOPS)
-                if isinstance(flops, IntegerAttr):
-                    op.attributes[FLOPS] = IntegerAttr(flops.value.data * self.count, i64)
+                op.location = scaled(op.location)
 
     def _rename(self, given: SSAValue, carried: SSAValue) -> bool:
         """Let the body overwrite its input with its output, if the input is dead by then."""
