@@ -241,12 +241,25 @@ def test_arguments_that_make_no_sense() -> None:
             torch_neuron.trace(Mixed(), torch.ones(2, 8), **options)
 
 
-def test_packed_sequences_are_refused() -> None:
+def test_packed_sequences() -> None:
+    """The example of AWS's guide: lengths that are not sorted, as an input."""
     from torch.nn.utils import rnn
 
-    lstm, lengths = nn.LSTM(3, 4), torch.tensor([5, 2])
-    with pytest.raises(NeuronError, match="shapes and branches must not depend on the data"):
-        torch_neuron.trace(
-            lambda x: rnn.pad_packed_sequence(lstm(rnn.pack_padded_sequence(x, lengths))[0])[0],
-            torch.ones(5, 2, 3),
-        )
+    class Network(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm = nn.LSTM(input_size=3, hidden_size=7)
+
+        def forward(self, inputs: Any, lengths: Any) -> Any:
+            packed = rnn.pack_padded_sequence(inputs, lengths, enforce_sorted=False)
+            output, (ht, ct) = self.lstm(packed)
+            padded, _ = rnn.pad_packed_sequence(output, total_length=5)
+            return padded, ht, ct
+
+    torch.manual_seed(0)
+    model, inputs = Network().eval(), torch.rand(5, 2, 3)
+    traced = torch_neuron.trace(model, (inputs, torch.tensor([2, 5])))
+    for lengths in ([2, 5], [4, 1], [3, 3]):
+        given = (inputs, torch.tensor(lengths))
+        for ours, theirs in zip(traced(*given), model(*given), strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=2e-2, atol=1e-2)

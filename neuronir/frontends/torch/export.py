@@ -3,7 +3,8 @@
 import logging
 import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.torch.devices import check_devices
 from neuronir.frontends.torch.frames import line_of_traceback, user_frames
 from neuronir.frontends.torch.operators import ALL
+from neuronir.frontends.torch.packed import packed_sequences
 from neuronir.frontends.torch.registry import KEPT, why_not
 from neuronir.frontends.torch.state import PythonState
 from neuronir.frontends.torch.unsupported import nodes_of, operator_name
@@ -62,7 +64,7 @@ def export(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = N
     state = PythonState(module)
     level = logging.getLogger("torch").level
     try:
-        with warnings.catch_warnings(), torch.no_grad(), state.watched(), user_frames():
+        with warnings.catch_warnings(), torch.no_grad(), _capturing(state):
             warnings.simplefilter("ignore")
             logging.getLogger("torch").setLevel(logging.CRITICAL)
             program = without_checks(_captured(module, model, args, dict(kwargs or {})))
@@ -76,6 +78,12 @@ def export(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = N
     changed = [s.target for s in program.graph_signature.output_specs if s.kind.name in MUTATION]
     state.check(args, kwargs or {}, changed)
     return program
+
+
+@contextmanager
+def _capturing(state: PythonState) -> Iterator[None]:
+    with state.watched(), user_frames(), packed_sequences():
+        yield
 
 
 def _module(model: Any) -> nn.Module:
