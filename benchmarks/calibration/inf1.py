@@ -8,6 +8,7 @@ word vectors up on the host; here their table has 512 rows, so that the lookup t
 """
 
 import csv
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -27,8 +28,11 @@ from neuronir.targets.simulator.together import time_together
 from tests.corpus import CORPUS
 
 MEASURED = Path(__file__).with_name("measured.csv")
-OPTIONS = CompileOptions(auto_cast="matmult")
-"""Products in bf16, as `neuron-cc --fast-math fp32-cast-matmult-bf16`."""
+OPTIONS = CompileOptions(auto_cast="matmult", relayout="bf16")
+"""Products and transposes in bf16, as `neuron-cc --fast-math fp32-cast-matmult-bf16`."""
+BERT = "bench/bert_base_b8"
+BATCH = 8
+"""The batch of the model that `batched` changes."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +88,20 @@ def bound(path: str) -> CompileOptions:
     return replace(OPTIONS, weights=weights)
 
 
-def model_file(model: str, folder: str) -> str:
+def model_file(model: str, folder: str, batch: int = BATCH) -> str:
     """A copy of a model of the corpus in a folder, with a vocabulary of 512."""
     text = (CORPUS / "hlo" / f"{model}.hlo").read_text()
+    if batch != BATCH and model == BERT:
+        text = batched(text, batch)
     path = Path(folder, f"{Path(model).name}.hlo")
     path.write_text(text.replace("30522", "512").replace("30521", "511"))
     return str(path)
+
+
+def batched(text: str, batch: int) -> str:
+    """bench/bert_base_b8 at another batch, its first dimension, or the second after the heads."""
+    text = re.sub(rf"\[(12,)?{BATCH},", rf"[\g<1>{batch},", text)
+    return text.replace(f"[0:{BATCH}]", f"[0:{batch}]")
 
 
 def _machine() -> Machine:
@@ -100,7 +112,7 @@ def _machine() -> Machine:
 def copies(model: str, batch: int, cores: int) -> float:
     """Sequences or images a second of copies of a model, one on each of `cores` cores."""
     with TemporaryDirectory() as folder:
-        path = model_file(model, folder)
+        path = model_file(model, folder, batch)
         program = compile_file(path, "inf1", bound(path)).program
     assert program is not None
     machine = _machine()
@@ -112,7 +124,7 @@ def copies(model: str, batch: int, cores: int) -> float:
 def pipeline(model: str, batch: int, cores: int) -> float:
     """Sequences a second of a pipeline."""
     with TemporaryDirectory() as folder:
-        path = model_file(model, folder)
+        path = model_file(model, folder, batch)
         result = compile_pipelined(path, "inf1", bound(path), cores)
     return batch * time_pipeline(result.pipeline, _machine()).requests_per_s
 
@@ -126,7 +138,17 @@ FIGURES = (
     Figure(
         "I1-bert-base-cased-b8-4core",
         "BERT base, 128 tokens, batch 8, a copy on each core",
-        lambda: copies("bench/bert_base_b8", 8, 4),
+        lambda: copies(BERT, 8, 4),
+    ),
+    Figure(
+        "I1-bert-base-uncased-b6-4core",
+        "BERT base, 128 tokens, batch 6, a copy on each core",
+        lambda: copies(BERT, 6, 4),
+    ),
+    Figure(
+        "I1-bertbase-b4-4core",
+        "BERT base, 128 tokens, batch 4, a copy on each core",
+        lambda: copies(BERT, 4, 4),
     ),
     Figure(
         "I1-bertbase-pipe16",
