@@ -295,7 +295,9 @@ class _Compile:
         if self.first == 0 and "neuronir.input" not in module.attributes:
             self.stamp(module)
         verify(module)
-        if phase not in ("parsed", "hlo", "tiled"):
+        if phase in ("parsed", "hlo", "tiled"):
+            entry_function(module)  # both lowering paths need it
+        else:
             self.check_program(module)
         return module
 
