@@ -9,12 +9,16 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from neuronir.cli.neuron_opt_lists import document_passes
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.pipeline import parse_pipeline
 from neuronir.registry import Registry
 
 EXAMPLES = Path(__file__).parent / "pass_examples"
 """One file for each pass that has an example; its first line names the pipeline."""
 _COMMAND = "// neuron-opt -p "
+_LONG = 12
+"""Regions with more lines are elided."""
+_COMPOSITE = re.compile(r"^( *)(%.* = hlo\.composite .*)\(\{\n(?:.*\n)*?\1\}\)", re.MULTILINE)
 
 
 def passes_page() -> str:
@@ -37,11 +41,22 @@ def _example(name: str) -> str:
         return ""
     first, _, before = path.read_text().partition("\n")
     pipeline = first.removeprefix(_COMMAND)
-    after = run(before, pipeline)
-    return (
-        f"Before:\n\n```mlir\n{before}```\n\n"
-        f"After `neuron-opt -p '{pipeline}'`:\n\n```mlir\n{after}\n```\n\n"
-    )
+    before_text = f"Before:\n\n```mlir\n{shortened(before)}```\n\n"
+    try:
+        after = shortened(run(before, pipeline))
+    except NeuronError as error:
+        return f"{before_text}`neuron-opt -p '{pipeline}'`:\n\n```\n{error.render()}\n```\n\n"
+    return f"{before_text}After `neuron-opt -p '{pipeline}'`:\n\n```mlir\n{after}\n```\n\n"
+
+
+def shortened(text: str) -> str:
+    """The IR with `...` for long regions of composites, which define their semantics."""
+    return _COMPOSITE.sub(_shortened, text)
+
+
+def _shortened(match: re.Match[str]) -> str:
+    long = match[0].count("\n") > _LONG
+    return f"{match[1]}{match[2]}({{ ... }})" if long else match[0]
 
 
 @cache
