@@ -48,6 +48,9 @@ TIGHT = 1.1
 """Other tiles are not tried up to this multiple of the lower bound, or of the time of the busiest
 engine, whose work smaller tiles do not make less: each attempt costs a whole compile, and could
 gain a tenth at most."""
+SPILLED = 1e-3
+"""Spilled values matter from this share of the bytes that DMA could move in the program's time: a
+loop may spill them in each of its iterations."""
 SEARCHED = 2500
 """Limit of ops of an nc program for which other tiles are tried although some fit."""
 TOO_LARGE = "NCC_EOOM002"
@@ -207,7 +210,8 @@ def through_tiles(
         if best is None or time < best[0]:
             best = time, Middle(result, True, pipelines)
         assert result.program is not None
-        spills = any(v.kind == "spill" for v in result.program.variables)
+        spilled = sum(v.size for v in result.program.variables if v.kind == "spill")
+        spills = spilled > SPILLED * time * machine.dma_gbps
         large = _size(result.module) > SEARCHED
         if not spills and (best[0] <= near or large or time <= TIGHT * busy):
             break
