@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.decompositions import (
     dots,
+    element_gathers,
     elementary,
     groups,
     hyperbolic,
@@ -87,7 +88,8 @@ class HloDecomposePass(ModulePass):
 
     With `scans`, ops along rows become composites instead: running sums of floats become
     recurrences, argmax and argmin become a maximum and `first_match`, sorts become `sort_rows` or
-    `sort_pairs`, and topk becomes `top_rows`. Pooling windows, other dots and
+    `sort_pairs`, and topk becomes `top_rows`. Indices of elements of a vector are padded to a
+    multiple of 128. Pooling windows, other dots and
     convolutions, reverse, and the regions of reducers are not changed. The regions of composites
     are decomposed like the program.
     """
@@ -117,7 +119,7 @@ class HloDecomposePass(ModulePass):
             rules["hlo.reduce_window"] = (windows.without_scans,)
             rules |= {
                 f"hlo.{o}": (rule,)
-                for family in (searches, row_sorts, row_tops)
+                for family in (searches, row_sorts, row_tops, element_gathers)
                 for o, rule in family.RULES.items()
             }
         count = 0

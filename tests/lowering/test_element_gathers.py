@@ -65,8 +65,13 @@ index_vector_dim=1, slice_sizes={1}
             RNG.integers(0, 2**32, (128, 64, 1), np.uint32),
         ),
         (ONE, special(4000), RNG.integers(-9, 4100, (4096, 1), np.int32)),
+        (
+            ONE.replace("4096", "997"),  # a prime
+            special(4000),
+            RNG.integers(-9, 4100, (997, 1), np.int32),
+        ),
     ],
-    ids=["rows", "integers", "one row"],
+    ids=["rows", "integers", "one row", "a prime number"],
 )
 @pytest.mark.parametrize("tiling", ["always", "never"])
 def test_bits_and_clamped_indices(text: str, table: Any, indices: Any, tiling: str) -> None:
