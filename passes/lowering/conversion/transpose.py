@@ -42,10 +42,11 @@ class Transposer:
     def transpose_blocks(self, out: View, source: View, wide: int, rows: int) -> None:
         """Transpose with DVE in blocks of 32 x 32, which keep infinities and NaN in position.
 
-        PE would multiply them by the zeros of the identity and spoil their neighbours.
+        PE would multiply them by the zeros of the identity and spoil their neighbours. `out` has
+        one free dimension.
         """
         side = DVE_BLOCK
-        stride = source.free[0][0]
+        stride, ((across, _),) = source.free[0][0], out.free
         for i in range(0, rows, side):
             for j in range(0, wide, side):
                 height, width = min(side, rows - i), min(side, wide - j)
@@ -60,8 +61,8 @@ class Transposer:
                     out,
                     start=out.start + j,
                     partitions=width,
-                    free=((1, height),),
-                    offset=out.offset + i,
+                    free=((across, height),),
+                    offset=out.offset + i * across,
                 )
                 self.emitter.emit("transpose_dve", [dst], [src], {}, Engine.DVE)
 

@@ -1,4 +1,4 @@
-"""Reduce over partitions: sums by a product, maxima and minima by transposes."""
+"""Reduce over partitions: sums by a product, others by transposes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -47,6 +47,8 @@ def add_on_pe(
     walk = plan([partial, form], [a for a, _ in partial.free])
     if walk is None or not 1 < count <= MOST_SUMMED or dtype not in (DType.F32, DType.BF16):
         return False
+    if dtype.name not in m.matmul_dtypes:
+        return False
     kept, bank = prod(d.size for d in walk), m.psum_bank_bytes // 4
     passes = m.fp32_passes if dtype is DType.F32 else 1
     columns = -(-kept // bank) * m.matmul_overhead_cycles + max(kept, m.matmul_min_cycles)
@@ -81,8 +83,8 @@ def add_partitions(state: Lower, op: Operation, partial: Form, out: Form, alu: A
         state.emitter.copy(_columns_of(out, wide, first, count), psum)
 
 
-def compare_partitions(state: Lower, op: Operation, partial: Form, out: Form, alu: AluOp) -> None:
-    """Reduce over partitions to the maximum or minimum.
+def turn_partitions(state: Lower, op: Operation, partial: Form, out: Form, alu: AluOp) -> None:
+    """Reduce over partitions by transposes: maxima, minima, and sums where PE does not take fp32.
 
     The operand is transposed to the free axis, reduced, and broadcast back to all partitions.
     """

@@ -195,10 +195,11 @@ def select(state: Lower, form: Form, target: Form, dtype: DType) -> None:
 def select_bits(state: Lower, form: Form, target: Form, dtype: DType) -> None:
     """Permute or repeat values that a product would corrupt, such as -0: 16 bits at a time.
 
-    The 16-bit parts are integers.
+    The 16-bit parts are integers in fp32, or 8-bit parts in bf16 if PE does not take fp32.
     """
-    halves, kind = max(1, dtype.size // 2), DType.BF16 if dtype.size == 1 else DType.F32
-    bits = (DType.U8 if dtype.size == 1 else DType.U16).name.lower()
+    wide = dtype.size > 1 and DType.F32.name in state.machine.matmul_dtypes
+    halves, kind = (dtype.size // 2, DType.F32) if wide else (dtype.size, DType.BF16)
+    bits = (DType.U16 if wide else DType.U8).name.lower()
     source, goal = (replace(in_halves(f, halves), dtype=bits) for f in (form, target))
     atoms = [a for a, _ in form.free]
     for half in range(halves):

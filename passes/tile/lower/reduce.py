@@ -18,7 +18,7 @@ from neuronir.passes.lowering.rules.elementwise import engine_for
 from neuronir.passes.lowering.rules.reduce import is_neutral, reducer
 from neuronir.passes.tile.layouts.maps import repeated
 from neuronir.passes.tile.layouts.plans import kept_and_reduced
-from neuronir.passes.tile.lower.across import add_on_pe, add_partitions, compare_partitions
+from neuronir.passes.tile.lower.across import add_on_pe, add_partitions, turn_partitions
 from neuronir.passes.tile.lower.memory import copy, target_type
 from neuronir.passes.tile.lower.partial_sums import in_pieces
 from neuronir.passes.tile.lower.state import Lower, register_lowering
@@ -155,7 +155,8 @@ def lower_reduce(state: Lower, op: Operation) -> None:
             buffer = state.emitter.sbuf(form.partitions, prod(a.size for a, _ in free), dtype)
             partial = replace(partial, buffer=buffer)
             along_free(state, op, form, partial, alu, dtype)
-            combine = add_partitions if alu is AluOp.ADD else compare_partitions
+            products = DType.F32.name in state.machine.matmul_dtypes
+            combine = add_partitions if alu is AluOp.ADD and products else turn_partitions
             combine(state, op, partial, target, alu)
         copy(state, target, result)
     else:

@@ -157,10 +157,17 @@ def in_halves(form: Form, halves: int) -> Form:
 def transpose_blocks(state: Lower, form: Form, target: Form, dtype: DType) -> None:
     """Transpose with DVE, in blocks of 32 x 32."""
     turn = _turn(form, target)
+    dims = dims_of(target, turn.old) or [(1, 1)]
     for number in turn.jobs:
-        out = target.at(number, turn.wide, dims_of(target, turn.old) or ((1, 1),))
+        view = target.at(number, turn.wide, dims)
         src = form.at(number, turn.rows, turn.columns or ((1, 1),))
+        out = view
+        if len(dims) > 1:  # a block has one stride
+            buffer = state.emitter.sbuf(turn.wide, turn.rows, dtype)
+            out = View(buffer, 0, turn.wide, ((1, turn.rows),), 0, (), 0, dtype.name.lower())
         state.converter.transpose_blocks(out, src, turn.wide, turn.rows)
+        if len(dims) > 1:
+            state.emitter.copy(view, replace(out, free=packed([n for _, n in dims])))
 
 
 TURNS = {
