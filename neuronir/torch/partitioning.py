@@ -182,7 +182,7 @@ def _check_parts(parts: Sequence[Part], config: PartitionerConfig) -> None:
 
 
 class Partitioned(nn.Module):  # type: ignore[misc]
-    """A traced model in parts."""
+    """A traced model whose compiled and CPU parts are submodules `part0`, `part1` and so on."""
 
     def __init__(self, parts: Sequence[Any]) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """Find room for inputs that are loaded after a loop, in bytes that are idle during the loop.
 
-Such a transfer waits for nothing but its bytes. If the preceding loop does not use these bytes, the
-transfer completes during the loop.
+The only dependence of such a transfer is the buffer that it writes. If the preceding loop does not
+use the bytes of the buffer, the transfer completes during the loop.
 """
 
 from collections.abc import Mapping, Sequence

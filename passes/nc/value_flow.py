@@ -27,7 +27,7 @@ _Key = tuple[int, ...]
 
 @dataclass(slots=True)
 class Values:
-    """The numbers that the compared programs share."""
+    """Numbers for computations and their results, equal for equal ones of both programs."""
 
     painter: Painter = field(default_factory=Painter)
     instructions: dict[_Key, int] = field(default_factory=dict)

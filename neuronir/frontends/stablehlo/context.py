@@ -56,7 +56,7 @@ class RegionBuilder(ABC):
 
 @dataclass
 class Context:
-    """An op that is imported."""
+    """The op that an import rule translates, with its operands and the builder for its result."""
 
     importer: RegionBuilder
     op: Statement

@@ -70,7 +70,7 @@ def result_in_hbm(state: Lowering, ssa: SSAValue) -> Form:
 
 
 def write_all(state: Lowering, value: Value, target: Form) -> None:
-    """Write a value to a row-major form in HBM; one that is only in HBM is copied there."""
+    """Write a value to a row-major form in HBM, from the chip if a form of it is there."""
     from neuronir.passes.lowering.function import fits, store
 
     if value.scalar is not None and not fits(state, value) and is_dense(target, value):

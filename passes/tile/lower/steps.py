@@ -185,7 +185,7 @@ def rows_of(out: Form, scalars: Sequence["float | Form"]) -> int:
 
 
 def leading_all(out: Form, forms: Sequence[Form]) -> int:
-    """Return the maximum of that number for several copies."""
+    """Return the maximum of `leading` over copies from each of `forms` to `out`."""
     if not forms:
         return 0
     dims = plan([out, *forms], [a for a, _ in out.free])
