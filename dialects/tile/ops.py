@@ -310,15 +310,15 @@ class UnfoldOp(NeuronOp):
         assert isinstance(source, TensorType) and isinstance(result, TensorType)
         shape, blocks, d = source.get_shape(), result.get_shape(), self.along
         if not 0 <= d < len(shape):
-            raise VerifyException(f"{self.name}: there is no dimension {d}")
+            raise VerifyException(f"there is no dimension {d}")
         others = (*blocks[:d], *blocks[d + 2 :])
         if len(blocks) != len(shape) + 1 or others != (*shape[:d], *shape[d + 1 :]):
-            raise VerifyException(f"{self.name}: dimension {d} becomes two, others stay the same")
+            raise VerifyException(f"dimension {d} becomes two, others stay the same")
         if source.element_type != result.element_type:
-            raise VerifyException(f"{self.name}: the result has the element type of the operand")
+            raise VerifyException("the result has the element type of the operand")
         ends = (self.first, self.first + (blocks[d] - 1) * self.apart)
         if min(ends) < 0 or max(ends) + blocks[d + 1] > shape[d]:
-            raise VerifyException(f"{self.name}: a block is not inside of dimension {d}")
+            raise VerifyException(f"a block is not inside of dimension {d}")
 
 
 TILE = Dialect("tile", [ConvertLayoutOp, EmptyOp, IndexOp, MaskOp, ScanOp, UnfoldOp], [LayoutAttr])

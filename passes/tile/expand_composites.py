@@ -29,6 +29,7 @@ from neuronir.passes.hlo.support.walk import erase_dead, functions
 from neuronir.passes.lowering.products.epilogue import COMPOSITES
 from neuronir.passes.tile.carried_types import carry_converted
 from neuronir.passes.tile.casts import cast_at_once, cast_before_select
+from neuronir.passes.tile.concatenations import join_by_transfers, slice_pieces
 from neuronir.passes.tile.counted_loops import write_loops
 from neuronir.passes.tile.expand_convolutions import expand_convolution
 from neuronir.passes.tile.expand_recurrences import expand_recurrence
@@ -99,6 +100,10 @@ def expand(block: Block) -> None:
     for inner in list(block.ops):
         if isinstance(inner, ReduceOp):
             join_reductions(inner)
+    for inner in list(block.ops):
+        slice_pieces(inner)
+    if not isinstance(block.parent_op(), scf.ForOp):
+        join_by_transfers(block)
     for inner in list(block.ops):
         spread_long(inner)
     for inner in list(block.ops):

@@ -103,7 +103,7 @@ func.func @mask_type(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @outside(%x: tensor<8xf32>) {
-  // expected-error@+1 {{tile.unfold: a block is not inside of dimension 0}}
+  // expected-error@+1 {{a block is not inside of dimension 0}}
   %0 = tile.unfold %x dimension = 0 start = 1 step = 4 : tensor<8xf32> to tensor<2x4xf32>
   func.return
 }
@@ -111,7 +111,7 @@ func.func @outside(%x: tensor<8xf32>) {
 // -----
 
 func.func @others(%x: tensor<8x2xf32>) {
-  // expected-error@+1 {{tile.unfold: dimension 0 becomes two, others stay the same}}
+  // expected-error@+1 {{dimension 0 becomes two, others stay the same}}
   %0 = tile.unfold %x dimension = 0 start = 0 step = 4 : tensor<8x2xf32> to tensor<2x4x1xf32>
   func.return
 }
@@ -119,7 +119,7 @@ func.func @others(%x: tensor<8x2xf32>) {
 // -----
 
 func.func @dimension(%x: tensor<8xf32>) {
-  // expected-error@+1 {{tile.unfold: there is no dimension 1}}
+  // expected-error@+1 {{there is no dimension 1}}
   %0 = tile.unfold %x dimension = 1 start = 0 step = 4 : tensor<8xf32> to tensor<8x2x4xf32>
   func.return
 }
@@ -127,7 +127,7 @@ func.func @dimension(%x: tensor<8xf32>) {
 // -----
 
 func.func @kinds(%x: tensor<8xf32>) {
-  // expected-error@+1 {{tile.unfold: the result has the element type of the operand}}
+  // expected-error@+1 {{the result has the element type of the operand}}
   %0 = tile.unfold %x dimension = 0 start = 0 step = 4 : tensor<8xf32> to tensor<2x4xbf16>
   func.return
 }
