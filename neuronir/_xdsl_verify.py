@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import DenseArrayBase, i32
 from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
+    AnyOf,
     AttrSizedOperandSegments,
     AttrSizedResultSegments,
     BaseAttr,
@@ -40,8 +41,8 @@ from neuronir.dialects.support.ops import NeuronOp
 from neuronir.dialects.support.walking import ops_of
 
 _ONE = EqIntConstraint(1)
-_Class = type | None
-"""Return the required class of an attribute; None if only xDSL can decide."""
+_Class = type | tuple[type, ...] | None
+"""The required class of an attribute, or the classes; None if only xDSL can decide."""
 
 
 def _class_of(constraint: object) -> _Class:
@@ -51,14 +52,20 @@ def _class_of(constraint: object) -> _Class:
         return _class_of(constraint.constraint) if constraint.length == _ONE else None
     if isinstance(constraint, (SingleOf, RangeOf)):
         return _class_of(constraint.constr)
-    return constraint.attr if isinstance(constraint, BaseAttr) else None
+    if isinstance(constraint, AnyOf):
+        classes = [_class_of(c) for c in constraint.attr_constrs]
+        known = tuple(c for c in classes if isinstance(c, type))
+        return known if len(known) == len(classes) else None
+    if isinstance(constraint, BaseAttr):
+        return constraint.attr
+    return getattr(constraint, "class_in_plans", None)
 
 
 @dataclass(slots=True)
 class _Values:
     """Operands or results: the class of each definition's types, and their number."""
 
-    classes: list[type]
+    classes: list[type | tuple[type, ...]]
     single: list[bool]
     several: int  # number of variadic or optional definitions
     optional: bool  # whether variadic definitions are all present or all absent
@@ -115,10 +122,18 @@ class _Values:
                     return False
             return True
         # Variadic definitions have equal sizes.
-        if n < defined - self.several or (n - defined) % self.several or not self.one:
+        if n < defined - self.several or (n - defined) % self.several:
             return False
         class_ = self.classes[0]
-        return class_ is Attribute or all(isinstance(v.type, class_) for v in values)
+        if self.one:
+            return class_ is Attribute or all(isinstance(v.type, class_) for v in values)
+        each = (n - defined) // self.several + 1
+        expected = (
+            class_
+            for class_, single in zip(self.classes, self.single, strict=True)
+            for _ in range(1 if single else each)
+        )
+        return all(isinstance(v.type, c) for v, c in zip(values, expected, strict=True))
 
 
 _STRUCTS: dict[int, Struct] = {}

@@ -28,6 +28,7 @@ from xdsl.traits import IsolatedFromAbove, Pure
 
 from neuronir.dialects.hlo.attributes import I64Array
 from neuronir.dialects.hlo.base import HloOp
+from neuronir.dialects.hlo.kinds import TENSOR, TOKEN, TUPLE
 
 EMPTY: ArrayAttr[I64Array] = ArrayAttr(())
 
@@ -35,7 +36,7 @@ EMPTY: ArrayAttr[I64Array] = ArrayAttr(())
 class CollectiveOp(HloOp, abc.ABC):
     """An exchange within each group of replicas; an empty list means one group of all replicas."""
 
-    args = var_operand_def()
+    args = var_operand_def(TENSOR)
     replica_groups = prop_def(ArrayAttr[I64Array], EMPTY)
     channel_id = opt_prop_def(IntegerAttr[IntegerType])
     use_global_device_ids = opt_prop_def(BoolAttr)
@@ -136,7 +137,7 @@ class CollectivePermuteStartOp(PermuteOp):
 class IdOp(HloOp, abc.ABC):
     """An id of the running program, as u32[]."""
 
-    result = result_def()
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
 
 
@@ -197,9 +198,9 @@ class InfeedOp(HloOp):
 
     name = "hlo.infeed"
 
-    token = operand_def()
+    token = operand_def(TOKEN)
     infeed_config = opt_prop_def(StringAttr)
-    result = result_def()
+    result = result_def(TUPLE)
 
 
 @irdl_op_definition
@@ -209,9 +210,9 @@ class OutfeedOp(HloOp):
     name = "hlo.outfeed"
 
     operand = operand_def()
-    token = operand_def()
+    token = operand_def(TOKEN)
     outfeed_config = opt_prop_def(StringAttr)
-    result = result_def()
+    result = result_def(TOKEN)
 
 
 class DoneOp(HloOp, abc.ABC):

@@ -18,6 +18,7 @@ from xdsl.traits import ConstantLike, HasFolder, Pure
 
 from neuronir.dialects.hlo.attributes import HloResourceAttr, tensor_type
 from neuronir.dialects.hlo.base import HloOp
+from neuronir.dialects.hlo.kinds import NUMBER_TENSOR, TENSOR
 from neuronir.dialects.hlo.resources import Array, intern, lookup, lookup_lazy
 from neuronir.dialects.support.dtypes import element_type, is_complex, is_float, np_dtype
 from neuronir.dialects.support.lazy import LazyArray
@@ -43,7 +44,7 @@ class ConstantOp(HloOp):
     name = "hlo.constant"
 
     value = prop_def()
-    result = result_def()
+    result = result_def(TENSOR)
     traits = traits_def(Pure(), ConstantLike(), _FoldsToValue())
 
     @classmethod
@@ -87,7 +88,7 @@ class IotaOp(HloOp):
     name = "hlo.iota"
 
     iota_dimension = prop_def(IntegerAttr[IntegerType])
-    result = result_def()
+    result = result_def(NUMBER_TENSOR)
     traits = traits_def(Pure())
 
 

@@ -25,6 +25,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, RecursiveMemoryEffect
 
 from neuronir.dialects.hlo.base import HloOp
+from neuronir.dialects.hlo.kinds import BITS_TENSOR, TOKEN, TUPLE
 
 
 @irdl_op_definition
@@ -61,7 +62,7 @@ class TupleOp(HloOp):
     name = "hlo.tuple"
 
     inputs = var_operand_def()
-    result = result_def()
+    result = result_def(TUPLE)
     traits = traits_def(Pure())
 
 
@@ -71,7 +72,7 @@ class GetTupleElementOp(HloOp):
 
     name = "hlo.get_tuple_element"
 
-    operand = operand_def()
+    operand = operand_def(TUPLE)
     index = prop_def(IntegerAttr[IntegerType])
     result = result_def()
     traits = traits_def(Pure())
@@ -112,7 +113,7 @@ class ConditionalOp(HloOp):
 
     name = "hlo.conditional"
 
-    index_or_pred = operand_def()
+    index_or_pred = operand_def(BITS_TENSOR)
     args = var_operand_def()
     branches = var_region_def("single_block")
     result = result_def()
@@ -174,8 +175,8 @@ class AfterAllOp(HloOp):
 
     name = "hlo.after_all"
 
-    inputs = var_operand_def()
-    result = result_def()
+    inputs = var_operand_def(TOKEN)
+    result = result_def(TOKEN)
     traits = traits_def(Pure())
 
 
@@ -186,7 +187,7 @@ class AddDependencyOp(HloOp):
     name = "hlo.add_dependency"
 
     operand = operand_def()
-    token = operand_def()
+    token = operand_def(TOKEN)
     result = result_def()
 
 

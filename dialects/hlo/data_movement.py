@@ -15,6 +15,7 @@ from xdsl.traits import IsolatedFromAbove, Pure
 
 from neuronir.dialects.hlo.attributes import I64_ARRAY, i64_array
 from neuronir.dialects.hlo.base import HloOp
+from neuronir.dialects.hlo.kinds import INTEGER_TENSOR, TENSOR, TENSOR_OR_TUPLE
 
 NONE = i64_array(())
 FALSE = BoolAttr.from_bool(False)
@@ -23,8 +24,8 @@ FALSE = BoolAttr.from_bool(False)
 class MovementOp(HloOp):
     """A pure op on one tensor."""
 
-    operand = operand_def()
-    result = result_def()
+    operand = operand_def(TENSOR)
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
 
 
@@ -77,12 +78,12 @@ class PadOp(HloOp):
 
     name = "hlo.pad"
 
-    operand = operand_def()
-    padding_value = operand_def()
+    operand = operand_def(TENSOR)
+    padding_value = operand_def(TENSOR)
     edge_padding_low = prop_def(I64_ARRAY)
     edge_padding_high = prop_def(I64_ARRAY)
     interior_padding = prop_def(I64_ARRAY)
-    result = result_def()
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
 
 
@@ -92,9 +93,9 @@ class ConcatenateOp(HloOp):
 
     name = "hlo.concatenate"
 
-    inputs = var_operand_def()
+    inputs = var_operand_def(TENSOR)
     dimension = prop_def(IntegerAttr[IntegerType])
-    result = result_def()
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
 
 
@@ -113,10 +114,10 @@ class DynamicSliceOp(HloOp):
 
     name = "hlo.dynamic_slice"
 
-    operand = operand_def()
-    start_indices = var_operand_def()
+    operand = operand_def(TENSOR)
+    start_indices = var_operand_def(INTEGER_TENSOR)
     slice_sizes = prop_def(I64_ARRAY)
-    result = result_def()
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
 
 
@@ -126,10 +127,10 @@ class DynamicUpdateSliceOp(HloOp):
 
     name = "hlo.dynamic_update_slice"
 
-    operand = operand_def()
-    update = operand_def()
-    start_indices = var_operand_def()
-    result = result_def()
+    operand = operand_def(TENSOR)
+    update = operand_def(TENSOR)
+    start_indices = var_operand_def(INTEGER_TENSOR)
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
 
 
@@ -139,8 +140,8 @@ class GatherOp(HloOp):
 
     name = "hlo.gather"
 
-    operand = operand_def()
-    start_indices = operand_def()
+    operand = operand_def(TENSOR)
+    start_indices = operand_def(INTEGER_TENSOR)
     offset_dims = prop_def(I64_ARRAY)
     collapsed_slice_dims = prop_def(I64_ARRAY)
     start_index_map = prop_def(I64_ARRAY)
@@ -149,7 +150,7 @@ class GatherOp(HloOp):
     index_vector_dim = prop_def(IntegerAttr[IntegerType])
     slice_sizes = prop_def(I64_ARRAY)
     indices_are_sorted = prop_def(BoolAttr, FALSE)
-    result = result_def()
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
 
 
@@ -163,9 +164,9 @@ class ScatterOp(HloOp):
 
     name = "hlo.scatter"
 
-    inputs = var_operand_def()
-    indices = operand_def()
-    updates = var_operand_def()
+    inputs = var_operand_def(TENSOR)
+    indices = operand_def(INTEGER_TENSOR)
+    updates = var_operand_def(TENSOR)
     update_window_dims = prop_def(I64_ARRAY)
     inserted_window_dims = prop_def(I64_ARRAY)
     scatter_dims_to_operand_dims = prop_def(I64_ARRAY)
@@ -175,7 +176,7 @@ class ScatterOp(HloOp):
     indices_are_sorted = prop_def(BoolAttr, FALSE)
     unique_indices = prop_def(BoolAttr, FALSE)
     body = region_def("single_block")
-    result = result_def()
+    result = result_def(TENSOR_OR_TUPLE)
     irdl_options = (SameSize(),)
     traits = traits_def(Pure(), IsolatedFromAbove())
 

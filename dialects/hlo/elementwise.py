@@ -14,16 +14,46 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from neuronir.dialects.hlo.base import HloOp
+from neuronir.dialects.hlo.kinds import (
+    BITS_TENSOR,
+    FLOAT_OR_COMPLEX_TENSOR,
+    FLOAT_TENSOR,
+    INTEGER_TENSOR,
+    NUMBER_TENSOR,
+    PRED_TENSOR,
+    TENSOR,
+)
 from neuronir.dialects.hlo.unary import UNARY_OPS
 
 
 class BinaryOp(HloOp, abc.ABC):
     """An op with two operands and a result of the same shape."""
 
-    lhs = operand_def()
-    rhs = operand_def()
-    result = result_def()
+    lhs = operand_def(TENSOR)
+    rhs = operand_def(TENSOR)
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
+
+
+class BinaryNumberOp(BinaryOp, abc.ABC):
+    """An op of any elements but pred."""
+
+    lhs = operand_def(NUMBER_TENSOR)
+    rhs = operand_def(NUMBER_TENSOR)
+
+
+class BinaryIntegerOp(BinaryOp, abc.ABC):
+    """An op of integers."""
+
+    lhs = operand_def(INTEGER_TENSOR)
+    rhs = operand_def(INTEGER_TENSOR)
+
+
+class BinaryBitsOp(BinaryOp, abc.ABC):
+    """An op of integers or pred."""
+
+    lhs = operand_def(BITS_TENSOR)
+    rhs = operand_def(BITS_TENSOR)
 
 
 @irdl_op_definition
@@ -34,7 +64,7 @@ class AddOp(BinaryOp):
 
 
 @irdl_op_definition
-class AndOp(BinaryOp):
+class AndOp(BinaryBitsOp):
     """Bitwise and; for pred, logical and."""
 
     name = "hlo.and"
@@ -46,6 +76,9 @@ class Atan2Op(BinaryOp):
 
     name = "hlo.atan2"
 
+    lhs = operand_def(FLOAT_OR_COMPLEX_TENSOR)
+    rhs = operand_def(FLOAT_OR_COMPLEX_TENSOR)
+
 
 @irdl_op_definition
 class ComplexOp(BinaryOp):
@@ -53,9 +86,12 @@ class ComplexOp(BinaryOp):
 
     name = "hlo.complex"
 
+    lhs = operand_def(FLOAT_TENSOR)
+    rhs = operand_def(FLOAT_TENSOR)
+
 
 @irdl_op_definition
-class DivideOp(BinaryOp):
+class DivideOp(BinaryNumberOp):
     """Divide; integer quotients round towards zero."""
 
     name = "hlo.divide"
@@ -83,42 +119,42 @@ class MultiplyOp(BinaryOp):
 
 
 @irdl_op_definition
-class OrOp(BinaryOp):
+class OrOp(BinaryBitsOp):
     """Bitwise or; for pred, logical or."""
 
     name = "hlo.or"
 
 
 @irdl_op_definition
-class PowerOp(BinaryOp):
+class PowerOp(BinaryNumberOp):
     """Raise lhs to the power of rhs."""
 
     name = "hlo.power"
 
 
 @irdl_op_definition
-class RemainderOp(BinaryOp):
+class RemainderOp(BinaryNumberOp):
     """Return the remainder of the division, with the sign of lhs."""
 
     name = "hlo.remainder"
 
 
 @irdl_op_definition
-class ShiftLeftOp(BinaryOp):
+class ShiftLeftOp(BinaryIntegerOp):
     """Shift lhs left by rhs bits; bits shifted out are lost."""
 
     name = "hlo.shift_left"
 
 
 @irdl_op_definition
-class ShiftRightArithmeticOp(BinaryOp):
+class ShiftRightArithmeticOp(BinaryIntegerOp):
     """Shift lhs right by rhs bits, filling with the sign bit."""
 
     name = "hlo.shift_right_arithmetic"
 
 
 @irdl_op_definition
-class ShiftRightLogicalOp(BinaryOp):
+class ShiftRightLogicalOp(BinaryIntegerOp):
     """Shift lhs right by rhs bits, filling with zeros."""
 
     name = "hlo.shift_right_logical"
@@ -132,14 +168,14 @@ class StochasticConvertOp(BinaryOp):
 
 
 @irdl_op_definition
-class SubtractOp(BinaryOp):
+class SubtractOp(BinaryNumberOp):
     """Subtract; integers wrap."""
 
     name = "hlo.subtract"
 
 
 @irdl_op_definition
-class XorOp(BinaryOp):
+class XorOp(BinaryBitsOp):
     """Bitwise exclusive or."""
 
     name = "hlo.xor"
@@ -165,10 +201,10 @@ class SelectOp(HloOp):
 
     name = "hlo.select"
 
-    pred = operand_def()
-    on_true = operand_def()
-    on_false = operand_def()
-    result = result_def()
+    pred = operand_def(PRED_TENSOR)
+    on_true = operand_def(TENSOR)
+    on_false = operand_def(TENSOR)
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
 
 
@@ -178,10 +214,10 @@ class ClampOp(HloOp):
 
     name = "hlo.clamp"
 
-    min = operand_def()
-    operand = operand_def()
-    max = operand_def()
-    result = result_def()
+    min = operand_def(TENSOR)
+    operand = operand_def(TENSOR)
+    max = operand_def(TENSOR)
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
 
 

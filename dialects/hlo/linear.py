@@ -13,6 +13,7 @@ from xdsl.traits import Pure
 
 from neuronir.dialects.hlo.attributes import I64_ARRAY, i64_array, i64_attr
 from neuronir.dialects.hlo.base import HloOp
+from neuronir.dialects.hlo.kinds import TENSOR
 
 NONE = i64_array(())
 
@@ -27,15 +28,15 @@ class DotOp(HloOp):
 
     name = "hlo.dot"
 
-    lhs = operand_def()
-    rhs = operand_def()
+    lhs = operand_def(TENSOR)
+    rhs = operand_def(TENSOR)
     lhs_batch_dims = prop_def(I64_ARRAY, NONE)
     rhs_batch_dims = prop_def(I64_ARRAY, NONE)
     lhs_contracting_dims = prop_def(I64_ARRAY)
     rhs_contracting_dims = prop_def(I64_ARRAY)
     operand_precision = opt_prop_def(ArrayAttr[StringAttr])
     algorithm = opt_prop_def(StringAttr)
-    result = result_def()
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
 
 
@@ -47,8 +48,8 @@ class ConvolutionOp(HloOp):
 
     name = "hlo.convolution"
 
-    lhs = operand_def()
-    rhs = operand_def()
+    lhs = operand_def(TENSOR)
+    rhs = operand_def(TENSOR)
     window_strides = prop_def(I64_ARRAY)
     padding = prop_def(I64_ARRAY)
     lhs_dilation = prop_def(I64_ARRAY)
@@ -66,7 +67,7 @@ class ConvolutionOp(HloOp):
     feature_group_count = prop_def(IntegerAttr[IntegerType], i64_attr(1))
     batch_group_count = prop_def(IntegerAttr[IntegerType], i64_attr(1))
     operand_precision = opt_prop_def(ArrayAttr[StringAttr])
-    result = result_def()
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
 
 
@@ -76,9 +77,9 @@ class CholeskyOp(HloOp):
 
     name = "hlo.cholesky"
 
-    operand = operand_def()
+    operand = operand_def(TENSOR)
     lower = prop_def(BoolAttr)
-    result = result_def()
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
 
 
@@ -91,13 +92,13 @@ class TriangularSolveOp(HloOp):
 
     name = "hlo.triangular_solve"
 
-    a = operand_def()
-    b = operand_def()
+    a = operand_def(TENSOR)
+    b = operand_def(TENSOR)
     left_side = prop_def(BoolAttr)
     lower = prop_def(BoolAttr)
     unit_diagonal = prop_def(BoolAttr)
     transpose_a = prop_def(StringAttr)
-    result = result_def()
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
 
 
@@ -109,10 +110,10 @@ class FftOp(HloOp):
 
     name = "hlo.fft"
 
-    operand = operand_def()
+    operand = operand_def(TENSOR)
     fft_type = prop_def(StringAttr)
     fft_length = prop_def(I64_ARRAY)
-    result = result_def()
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
 
 

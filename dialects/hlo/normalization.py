@@ -7,6 +7,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, tra
 from xdsl.traits import Pure
 
 from neuronir.dialects.hlo.base import HloOp
+from neuronir.dialects.hlo.kinds import FLOAT_TENSOR, TENSOR, TENSOR_OR_TUPLE
 
 
 class BatchNormOp(HloOp, abc.ABC):
@@ -14,11 +15,11 @@ class BatchNormOp(HloOp, abc.ABC):
     variance.
     """
 
-    operand = operand_def()
-    scale = operand_def()
+    operand = operand_def(FLOAT_TENSOR)
+    scale = operand_def(TENSOR)
     epsilon = prop_def(FloatAttr[Float32Type])
     feature_index = prop_def(IntegerAttr[IntegerType])
-    result = result_def()
+    result = result_def(TENSOR_OR_TUPLE)
     traits = traits_def(Pure())
 
 
@@ -28,9 +29,9 @@ class BatchNormTrainingOp(BatchNormOp):
 
     name = "hlo.batch_norm_training"
 
-    operand = operand_def()
-    scale = operand_def()
-    offset = operand_def()
+    operand = operand_def(FLOAT_TENSOR)
+    scale = operand_def(TENSOR)
+    offset = operand_def(TENSOR)
 
 
 @irdl_op_definition
@@ -39,11 +40,11 @@ class BatchNormInferenceOp(BatchNormOp):
 
     name = "hlo.batch_norm_inference"
 
-    operand = operand_def()
-    scale = operand_def()
-    offset = operand_def()
-    mean = operand_def()
-    variance = operand_def()
+    operand = operand_def(FLOAT_TENSOR)
+    scale = operand_def(TENSOR)
+    offset = operand_def(TENSOR)
+    mean = operand_def(TENSOR)
+    variance = operand_def(TENSOR)
 
 
 @irdl_op_definition
@@ -52,11 +53,11 @@ class BatchNormGradOp(BatchNormOp):
 
     name = "hlo.batch_norm_grad"
 
-    operand = operand_def()
-    scale = operand_def()
-    mean = operand_def()
-    variance = operand_def()
-    grad_output = operand_def()
+    operand = operand_def(FLOAT_TENSOR)
+    scale = operand_def(TENSOR)
+    mean = operand_def(TENSOR)
+    variance = operand_def(TENSOR)
+    grad_output = operand_def(TENSOR)
 
 
 NORMALIZATION_OPS = (BatchNormTrainingOp, BatchNormInferenceOp, BatchNormGradOp)

@@ -12,6 +12,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from neuronir.dialects.hlo.base import HloOp
+from neuronir.dialects.hlo.kinds import TENSOR, TENSOR_OR_TUPLE
 
 
 @irdl_op_definition
@@ -20,9 +21,9 @@ class RngOp(HloOp):
 
     name = "hlo.rng"
 
-    params = var_operand_def()
+    params = var_operand_def(TENSOR)
     distribution = prop_def(StringAttr)
-    result = result_def()
+    result = result_def(TENSOR)
 
 
 @irdl_op_definition
@@ -34,9 +35,9 @@ class RngBitGeneratorOp(HloOp):
 
     name = "hlo.rng_bit_generator"
 
-    state = operand_def()
+    state = operand_def(TENSOR)
     algorithm = prop_def(StringAttr)
-    result = result_def()
+    result = result_def(TENSOR_OR_TUPLE)
     traits = traits_def(Pure())
 
 
@@ -47,7 +48,7 @@ class RngGetAndUpdateStateOp(HloOp):
     name = "hlo.rng_get_and_update_state"
 
     delta = prop_def(IntegerAttr[IntegerType])
-    result = result_def()
+    result = result_def(TENSOR)
 
 
 RANDOM_OPS = (RngOp, RngBitGeneratorOp, RngGetAndUpdateStateOp)

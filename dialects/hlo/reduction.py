@@ -15,6 +15,7 @@ from xdsl.traits import IsolatedFromAbove, Pure
 
 from neuronir.dialects.hlo.attributes import I64_ARRAY
 from neuronir.dialects.hlo.base import HloOp
+from neuronir.dialects.hlo.kinds import TENSOR, TENSOR_OR_TUPLE, TUPLE
 
 
 @irdl_op_definition
@@ -27,11 +28,11 @@ class ReduceOp(HloOp):
 
     name = "hlo.reduce"
 
-    inputs = var_operand_def()
-    init_values = var_operand_def()
+    inputs = var_operand_def(TENSOR)
+    init_values = var_operand_def(TENSOR)
     dimensions = prop_def(I64_ARRAY)
     body = region_def("single_block")
-    result = result_def()
+    result = result_def(TENSOR_OR_TUPLE)
     irdl_options = (SameVariadicOperandSize(),)
     traits = traits_def(Pure(), IsolatedFromAbove())
 
@@ -44,15 +45,15 @@ class ReduceWindowOp(HloOp):
 
     name = "hlo.reduce_window"
 
-    inputs = var_operand_def()
-    init_values = var_operand_def()
+    inputs = var_operand_def(TENSOR)
+    init_values = var_operand_def(TENSOR)
     window_dimensions = prop_def(I64_ARRAY)
     window_strides = prop_def(I64_ARRAY)
     base_dilations = prop_def(I64_ARRAY)
     window_dilations = prop_def(I64_ARRAY)
     padding = prop_def(I64_ARRAY)
     body = region_def("single_block")
-    result = result_def()
+    result = result_def(TENSOR_OR_TUPLE)
     irdl_options = (SameVariadicOperandSize(),)
     traits = traits_def(Pure(), IsolatedFromAbove())
 
@@ -65,15 +66,15 @@ class SelectAndScatterOp(HloOp):
 
     name = "hlo.select_and_scatter"
 
-    operand = operand_def()
-    source = operand_def()
-    init_value = operand_def()
+    operand = operand_def(TENSOR)
+    source = operand_def(TENSOR)
+    init_value = operand_def(TENSOR)
     window_dimensions = prop_def(I64_ARRAY)
     window_strides = prop_def(I64_ARRAY)
     padding = prop_def(I64_ARRAY)
     select = region_def("single_block")
     scatter = region_def("single_block")
-    result = result_def()
+    result = result_def(TENSOR)
     traits = traits_def(Pure(), IsolatedFromAbove())
 
 
@@ -83,11 +84,11 @@ class SortOp(HloOp):
 
     name = "hlo.sort"
 
-    inputs = var_operand_def()
+    inputs = var_operand_def(TENSOR)
     dimension = prop_def(IntegerAttr[IntegerType])
     is_stable = prop_def(BoolAttr)
     comparator = region_def("single_block")
-    result = result_def()
+    result = result_def(TENSOR_OR_TUPLE)
     traits = traits_def(Pure(), IsolatedFromAbove())
 
 
@@ -97,10 +98,10 @@ class MapOp(HloOp):
 
     name = "hlo.map"
 
-    inputs = var_operand_def()
+    inputs = var_operand_def(TENSOR)
     dimensions = prop_def(I64_ARRAY)
     body = region_def("single_block")
-    result = result_def()
+    result = result_def(TENSOR)
     traits = traits_def(Pure(), IsolatedFromAbove())
 
 
@@ -112,10 +113,10 @@ class TopkOp(HloOp):
 
     name = "hlo.topk"
 
-    operand = operand_def()
+    operand = operand_def(TENSOR)
     k = prop_def(IntegerAttr[IntegerType])
     largest = prop_def(BoolAttr)
-    result = result_def()
+    result = result_def(TUPLE)
     traits = traits_def(Pure())
 
 

@@ -1,11 +1,10 @@
 """Infer the shapes and dtypes of elementwise ops, constants and iota."""
 
-from collections.abc import Callable
-
 from xdsl.dialects.builtin import ComplexType, DenseIntOrFPElementsAttr, StringAttr, TensorType, i1
 from xdsl.ir import Attribute, Operation
 
 from neuronir.dialects.hlo.attributes import HloResourceAttr, tensor_type
+from neuronir.dialects.hlo.kinds import ANY, BITS, FLOAT, FLOAT_OR_COMPLEX, INTEGER, NUMBER, Kind
 from neuronir.dialects.hlo.resources import lookup_lazy
 from neuronir.dialects.hlo.shape_rules import (
     Check,
@@ -22,54 +21,19 @@ from neuronir.dialects.hlo.shape_rules import (
 from neuronir.dialects.support.dtypes import (
     byte_size,
     element_type,
-    is_complex,
     is_float,
-    is_integer,
     is_pred,
-    is_unsigned,
 )
-
-Kind = Callable[[Attribute], bool]
-
-
-def _float_or_complex(element: Attribute) -> bool:
-    return is_float(element) or is_complex(element)
-
-
-def _signed(element: Attribute) -> bool:
-    return _float_or_complex(element) or (is_integer(element) and not is_unsigned(element))
-
-
-def _bits(element: Attribute) -> bool:
-    return is_integer(element) or is_pred(element)
-
-
-def _number(element: Attribute) -> bool:
-    return not is_pred(element)
-
-
-def _any(element: Attribute) -> bool:
-    return True
-
-
-_KIND_NAMES: dict[Kind, str] = {
-    is_float: "float",
-    _float_or_complex: "float or complex",
-    _signed: "signed integer, float or complex",
-    _bits: "integer or pred",
-    is_integer: "integer",
-    _number: "a number",
-}
 
 
 def _need_kind(rule: str, kind: Kind, element: Attribute) -> None:
-    if not kind(element):
-        raise Violation(rule, f"element type must be {_KIND_NAMES[kind]}, is {element}")
+    if not kind.allows(element):
+        raise Violation(rule, f"element type must be {kind.name}, is {element}")
 
 
 def _unary(kind: Kind) -> Infer:
     def infer(types: Types, properties: Properties) -> Attribute:
-        if kind is not _any:
+        if kind is not ANY:
             _need_kind("C1", kind, element_of(types[0]))
         return types[0]
 
@@ -81,7 +45,7 @@ def _binary(kind: Kind) -> Infer:
         lhs, rhs = types
         if lhs is not rhs and lhs != rhs:
             raise Violation("C1", f"lhs and rhs must have one type, are {lhs} and {rhs}")
-        if kind is not _any:
+        if kind is not ANY:
             _need_kind("C2", kind, element_of(lhs))
         return lhs
 
@@ -90,7 +54,7 @@ def _binary(kind: Kind) -> Infer:
 
 def _abs(types: Types, properties: Properties) -> Attribute:
     element = element_of(types[0])
-    _need_kind("C1", _number, element)
+    _need_kind("C1", NUMBER, element)
     if isinstance(element, ComplexType):
         return tensor_type(dims_of(types[0], "operand"), element.element_type)
     return types[0]
@@ -98,14 +62,14 @@ def _abs(types: Types, properties: Properties) -> Attribute:
 
 def _part(types: Types, properties: Properties) -> Attribute:
     element = element_of(types[0])
-    _need_kind("C1", _float_or_complex, element)
+    _need_kind("C1", FLOAT_OR_COMPLEX, element)
     if isinstance(element, ComplexType):
         return tensor_type(dims_of(types[0], "operand"), element.element_type)
     return types[0]
 
 
 def _is_finite(types: Types, properties: Properties) -> Attribute:
-    _need_kind("C1", is_float, element_of(types[0]))
+    _need_kind("C1", FLOAT, element_of(types[0]))
     return tensor_type(dims_of(types[0], "operand"), i1)
 
 
@@ -208,7 +172,7 @@ def _iota(op: Operation) -> None:
     if not 0 <= dimension < rank:
         raise Violation("C1", f"iota_dimension {dimension} must be below the rank {rank}")
     if isinstance(result, TensorType):
-        _need_kind("C2", _number, result.element_type)
+        _need_kind("C2", NUMBER, result.element_type)
 
 
 INFER: dict[str, Infer] = {
@@ -220,32 +184,32 @@ INFER: dict[str, Infer] = {
     "hlo.compare": _compare,
     "hlo.select": _select,
     "hlo.clamp": _clamp,
-    "hlo.copy": _unary(_any),
-    "hlo.negate": _unary(_number),
-    "hlo.sign": _unary(_number),
-    "hlo.not": _unary(_bits),
-    "hlo.reduce_precision": _unary(is_float),
+    "hlo.copy": _unary(ANY),
+    "hlo.negate": _unary(NUMBER),
+    "hlo.sign": _unary(NUMBER),
+    "hlo.not": _unary(BITS),
+    "hlo.reduce_precision": _unary(FLOAT),
 }
 INFER |= {
-    f"hlo.{name}": _unary(_float_or_complex)
+    f"hlo.{name}": _unary(FLOAT_OR_COMPLEX)
     for name in (
         "acos acosh asin asinh atanh cbrt cosh cosine exponential exponential_minus_one log "
         "log_plus_one logistic rsqrt sine sinh sqrt tan tanh"
     ).split()
 }
 INFER |= {
-    f"hlo.{name}": _unary(is_float)
+    f"hlo.{name}": _unary(FLOAT)
     for name in "ceil erf floor round_nearest_afz round_nearest_even".split()
 }
-INFER |= {f"hlo.{name}": _unary(is_integer) for name in "popcnt count_leading_zeros".split()}
-INFER |= {f"hlo.{name}": _binary(_any) for name in "add maximum minimum multiply".split()}
-INFER |= {f"hlo.{name}": _binary(_number) for name in "divide power remainder subtract".split()}
-INFER |= {f"hlo.{name}": _binary(_bits) for name in "and or xor".split()}
+INFER |= {f"hlo.{name}": _unary(INTEGER) for name in "popcnt count_leading_zeros".split()}
+INFER |= {f"hlo.{name}": _binary(ANY) for name in "add maximum minimum multiply".split()}
+INFER |= {f"hlo.{name}": _binary(NUMBER) for name in "divide power remainder subtract".split()}
+INFER |= {f"hlo.{name}": _binary(BITS) for name in "and or xor".split()}
 INFER |= {
-    f"hlo.{name}": _binary(is_integer)
+    f"hlo.{name}": _binary(INTEGER)
     for name in "shift_left shift_right_arithmetic shift_right_logical".split()
 }
-INFER["hlo.atan2"] = _binary(_float_or_complex)
+INFER["hlo.atan2"] = _binary(FLOAT_OR_COMPLEX)
 
 CHECK: dict[str, Check] = {
     "hlo.convert": _convert,

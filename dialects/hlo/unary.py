@@ -7,53 +7,91 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, tra
 from xdsl.traits import Pure
 
 from neuronir.dialects.hlo.base import HloOp
+from neuronir.dialects.hlo.kinds import (
+    BITS_TENSOR,
+    FLOAT_OR_COMPLEX_TENSOR,
+    FLOAT_TENSOR,
+    INTEGER_TENSOR,
+    NUMBER_TENSOR,
+    TENSOR,
+)
 
 
 class UnaryOp(HloOp, abc.ABC):
     """An op with one operand and a result of the same shape."""
 
-    operand = operand_def()
-    result = result_def()
+    operand = operand_def(TENSOR)
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
 
 
+class FloatOp(UnaryOp, abc.ABC):
+    """An op of floats."""
+
+    operand = operand_def(FLOAT_TENSOR)
+
+
+class FloatOrComplexOp(UnaryOp, abc.ABC):
+    """An op of floats or complex numbers."""
+
+    operand = operand_def(FLOAT_OR_COMPLEX_TENSOR)
+
+
+class NumberOp(UnaryOp, abc.ABC):
+    """An op of any elements but pred."""
+
+    operand = operand_def(NUMBER_TENSOR)
+
+
+class IntegerOp(UnaryOp, abc.ABC):
+    """An op of integers."""
+
+    operand = operand_def(INTEGER_TENSOR)
+
+
+class BitsOp(UnaryOp, abc.ABC):
+    """An op of integers or pred."""
+
+    operand = operand_def(BITS_TENSOR)
+
+
 @irdl_op_definition
-class AbsOp(UnaryOp):
+class AbsOp(NumberOp):
     """Return the absolute value; for a complex tensor, its real magnitude."""
 
     name = "hlo.abs"
 
 
 @irdl_op_definition
-class AcosOp(UnaryOp):
+class AcosOp(FloatOrComplexOp):
     """Compute the inverse cosine."""
 
     name = "hlo.acos"
 
 
 @irdl_op_definition
-class AcoshOp(UnaryOp):
+class AcoshOp(FloatOrComplexOp):
     """Compute the inverse hyperbolic cosine."""
 
     name = "hlo.acosh"
 
 
 @irdl_op_definition
-class AsinOp(UnaryOp):
+class AsinOp(FloatOrComplexOp):
     """Compute the inverse sine."""
 
     name = "hlo.asin"
 
 
 @irdl_op_definition
-class AsinhOp(UnaryOp):
+class AsinhOp(FloatOrComplexOp):
     """Compute the inverse hyperbolic sine."""
 
     name = "hlo.asinh"
 
 
 @irdl_op_definition
-class AtanhOp(UnaryOp):
+class AtanhOp(FloatOrComplexOp):
     """Compute the inverse hyperbolic tangent."""
 
     name = "hlo.atanh"
@@ -67,14 +105,14 @@ class BitcastConvertOp(UnaryOp):
 
 
 @irdl_op_definition
-class CbrtOp(UnaryOp):
+class CbrtOp(FloatOrComplexOp):
     """Compute the cube root."""
 
     name = "hlo.cbrt"
 
 
 @irdl_op_definition
-class CeilOp(UnaryOp):
+class CeilOp(FloatOp):
     """Round up to an integer."""
 
     name = "hlo.ceil"
@@ -93,184 +131,187 @@ class CopyOp(UnaryOp):
 
     name = "hlo.copy"
 
+    operand = operand_def()
+    result = result_def()
+
 
 @irdl_op_definition
-class CoshOp(UnaryOp):
+class CoshOp(FloatOrComplexOp):
     """Compute the hyperbolic cosine."""
 
     name = "hlo.cosh"
 
 
 @irdl_op_definition
-class CosineOp(UnaryOp):
+class CosineOp(FloatOrComplexOp):
     """Compute the cosine of an angle in radians."""
 
     name = "hlo.cosine"
 
 
 @irdl_op_definition
-class CountLeadingZerosOp(UnaryOp):
+class CountLeadingZerosOp(IntegerOp):
     """Count the zero bits above the highest set bit."""
 
     name = "hlo.count_leading_zeros"
 
 
 @irdl_op_definition
-class ErfOp(UnaryOp):
+class ErfOp(FloatOp):
     """Compute the error function."""
 
     name = "hlo.erf"
 
 
 @irdl_op_definition
-class ExponentialOp(UnaryOp):
+class ExponentialOp(FloatOrComplexOp):
     """Raise e to the power of each element."""
 
     name = "hlo.exponential"
 
 
 @irdl_op_definition
-class ExponentialMinusOneOp(UnaryOp):
+class ExponentialMinusOneOp(FloatOrComplexOp):
     """Compute exp(x) - 1 accurately near zero."""
 
     name = "hlo.exponential_minus_one"
 
 
 @irdl_op_definition
-class FloorOp(UnaryOp):
+class FloorOp(FloatOp):
     """Round down to an integer."""
 
     name = "hlo.floor"
 
 
 @irdl_op_definition
-class ImagOp(UnaryOp):
+class ImagOp(FloatOrComplexOp):
     """Return the imaginary part of a complex tensor."""
 
     name = "hlo.imag"
 
 
 @irdl_op_definition
-class IsFiniteOp(UnaryOp):
+class IsFiniteOp(FloatOp):
     """Return whether each element is finite (neither infinite nor NaN), as pred."""
 
     name = "hlo.is_finite"
 
 
 @irdl_op_definition
-class LogOp(UnaryOp):
+class LogOp(FloatOrComplexOp):
     """Compute the natural logarithm."""
 
     name = "hlo.log"
 
 
 @irdl_op_definition
-class LogPlusOneOp(UnaryOp):
+class LogPlusOneOp(FloatOrComplexOp):
     """Compute log(1 + x) accurately near zero."""
 
     name = "hlo.log_plus_one"
 
 
 @irdl_op_definition
-class LogisticOp(UnaryOp):
+class LogisticOp(FloatOrComplexOp):
     """Compute 1 / (1 + exp(-x))."""
 
     name = "hlo.logistic"
 
 
 @irdl_op_definition
-class NegateOp(UnaryOp):
+class NegateOp(NumberOp):
     """Negate each element; integers wrap."""
 
     name = "hlo.negate"
 
 
 @irdl_op_definition
-class NotOp(UnaryOp):
+class NotOp(BitsOp):
     """Bitwise complement; for pred, logical not."""
 
     name = "hlo.not"
 
 
 @irdl_op_definition
-class PopcntOp(UnaryOp):
+class PopcntOp(IntegerOp):
     """Count the set bits."""
 
     name = "hlo.popcnt"
 
 
 @irdl_op_definition
-class RealOp(UnaryOp):
+class RealOp(FloatOrComplexOp):
     """Return the real part of a complex tensor."""
 
     name = "hlo.real"
 
 
 @irdl_op_definition
-class RoundNearestAfzOp(UnaryOp):
+class RoundNearestAfzOp(FloatOp):
     """Round to the nearest integer, with halves away from zero."""
 
     name = "hlo.round_nearest_afz"
 
 
 @irdl_op_definition
-class RoundNearestEvenOp(UnaryOp):
+class RoundNearestEvenOp(FloatOp):
     """Round to the nearest integer, with halves to even."""
 
     name = "hlo.round_nearest_even"
 
 
 @irdl_op_definition
-class RsqrtOp(UnaryOp):
+class RsqrtOp(FloatOrComplexOp):
     """Compute 1 / sqrt(x)."""
 
     name = "hlo.rsqrt"
 
 
 @irdl_op_definition
-class SignOp(UnaryOp):
+class SignOp(NumberOp):
     """Return -1, 0 or 1; NaN stays NaN."""
 
     name = "hlo.sign"
 
 
 @irdl_op_definition
-class SineOp(UnaryOp):
+class SineOp(FloatOrComplexOp):
     """Compute the sine of an angle in radians."""
 
     name = "hlo.sine"
 
 
 @irdl_op_definition
-class SinhOp(UnaryOp):
+class SinhOp(FloatOrComplexOp):
     """Compute the hyperbolic sine."""
 
     name = "hlo.sinh"
 
 
 @irdl_op_definition
-class SqrtOp(UnaryOp):
+class SqrtOp(FloatOrComplexOp):
     """Compute the square root."""
 
     name = "hlo.sqrt"
 
 
 @irdl_op_definition
-class TanOp(UnaryOp):
+class TanOp(FloatOrComplexOp):
     """Compute the tangent of an angle in radians."""
 
     name = "hlo.tan"
 
 
 @irdl_op_definition
-class TanhOp(UnaryOp):
+class TanhOp(FloatOrComplexOp):
     """Compute the hyperbolic tangent."""
 
     name = "hlo.tanh"
 
 
 @irdl_op_definition
-class ReducePrecisionOp(UnaryOp):
+class ReducePrecisionOp(FloatOp):
     """Round to a float format with fewer exponent and mantissa bits, and keep the element type."""
 
     name = "hlo.reduce_precision"

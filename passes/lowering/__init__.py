@@ -6,51 +6,51 @@ from xdsl.passes import ModulePass
 
 
 def _lower_hlo_to_nc() -> type[ModulePass]:
-    from neuronir.passes.lowering.lower_hlo_to_nc import LowerHloToNc
+    from neuronir.passes.lowering.lower_hlo_to_nc import LowerHloToNcPass
 
-    return LowerHloToNc
+    return LowerHloToNcPass
 
 
 def _hlo_assign_layouts() -> type[ModulePass]:
-    from neuronir.passes.lowering.assign_layouts import HloAssignLayouts
+    from neuronir.passes.lowering.assign_layouts import HloAssignLayoutsPass
 
-    return HloAssignLayouts
+    return HloAssignLayoutsPass
 
 
 def _hlo_choose_blocks() -> type[ModulePass]:
-    from neuronir.passes.lowering.choose_blocks import HloChooseBlocks
+    from neuronir.passes.lowering.choose_blocks import HloChooseBlocksPass
 
-    return HloChooseBlocks
+    return HloChooseBlocksPass
 
 
 def _hlo_split_batch() -> type[ModulePass]:
-    from neuronir.passes.lowering.batch.split_batch import HloSplitBatch
+    from neuronir.passes.lowering.batch.split_batch import HloSplitBatchPass
 
-    return HloSplitBatch
+    return HloSplitBatchPass
 
 
 def _hlo_split_attention() -> type[ModulePass]:
-    from neuronir.passes.lowering.batch.split_attention import HloSplitAttention
+    from neuronir.passes.lowering.batch.split_attention import HloSplitAttentionPass
 
-    return HloSplitAttention
+    return HloSplitAttentionPass
 
 
 def _hlo_split_hidden() -> type[ModulePass]:
-    from neuronir.passes.lowering.batch.split_hidden import HloSplitHidden
+    from neuronir.passes.lowering.batch.split_hidden import HloSplitHiddenPass
 
-    return HloSplitHidden
+    return HloSplitHiddenPass
 
 
 def _hlo_tile_batch() -> type[ModulePass]:
-    from neuronir.passes.lowering.batch.tile_batch import HloTileBatch
+    from neuronir.passes.lowering.batch.tile_batch import HloTileBatchPass
 
-    return HloTileBatch
+    return HloTileBatchPass
 
 
 def _hlo_tile_rows() -> type[ModulePass]:
-    from neuronir.passes.lowering.batch.tile_rows import HloTileRows
+    from neuronir.passes.lowering.batch.tile_rows import HloTileRowsPass
 
-    return HloTileRows
+    return HloTileRowsPass
 
 
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {

@@ -26,7 +26,7 @@ from neuronir.passes.lowering.products.norm_sides import choose_norms
 
 
 @dataclass(frozen=True)
-class HloAssignLayouts(ModulePass):
+class HloAssignLayoutsPass(ModulePass):
     """Choose the partition dimension of every dot and norm in the entry function, globally.
 
     The cost model minimises the load of the busiest resource (PE, the PSUM port or DMA) over the

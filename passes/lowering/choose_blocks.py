@@ -17,7 +17,7 @@ from neuronir.passes.statistics import gains, record
 
 
 @dataclass(frozen=True)
-class HloChooseBlocks(ModulePass):
+class HloChooseBlocksPass(ModulePass):
     """Search for the block sizes of large matrix products.
 
     The search covers block sizes (rows, contraction, columns), which determine loop order and
@@ -68,8 +68,8 @@ def _choose(block: Block, machine: Machine, tiles: Tiles | None) -> None:
         op.attributes.pop(BLOCKS, None)
     for problem, plan in choose_blocks(block, machine, tiles):
         name = f"products {problem.m}x{problem.k}x{problem.n}"
-        record(HloChooseBlocks.name, f"{name}: estimated ns", round(plan.ns))
+        record(HloChooseBlocksPass.name, f"{name}: estimated ns", round(plan.ns))
         if gains():
             first = round(first_fit(problem, machine, tiles))
-            record(HloChooseBlocks.name, f"{name}: estimated ns of the first cut", first)
-        record(HloChooseBlocks.name, f"{name}: least ns", round(plan.least_ns))
+            record(HloChooseBlocksPass.name, f"{name}: estimated ns of the first cut", first)
+        record(HloChooseBlocksPass.name, f"{name}: least ns", round(plan.least_ns))

@@ -16,7 +16,7 @@ from neuronir.passes.lowering.layouts.demand import DEPTH
 
 
 @dataclass(frozen=True)
-class LowerHloToNc(ModulePass):
+class LowerHloToNcPass(ModulePass):
     """Lower hlo to nc instructions, choosing layouts on the way.
 
     The entry function, without calls and loops (hlo-inline, hlo-unroll-while), becomes the

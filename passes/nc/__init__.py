@@ -6,19 +6,19 @@ from importlib import import_module
 from xdsl.passes import ModulePass
 
 _CLASSES = {
-    "nc-dce": ("dce", "NcDce"),
-    "nc-sum-in-psum": ("sum_in_psum", "NcSumInPsum"),
-    "nc-forward-psum": ("forward", "NcForwardPsum"),
-    "nc-balance-evictions": ("balance", "NcBalanceEvictions"),
-    "nc-order": ("order", "NcOrder"),
-    "nc-spill": ("spill", "NcSpill"),
-    "nc-assign-banks": ("assign_banks", "NcAssignBanks"),
-    "nc-allocate": ("allocate", "NcAllocate"),
-    "nc-split-transfers": ("split_transfers", "NcSplitTransfers"),
-    "nc-order-triggers": ("order_triggers", "NcOrderTriggers"),
-    "nc-synchronise": ("synchronise", "NcSynchronise"),
-    "nc-verify-machine": ("verify_machine", "NcVerifyMachine"),
-    "nc-verify-order": ("verify_order", "NcVerifyOrder"),
+    "nc-dce": ("dce", "NcDcePass"),
+    "nc-sum-in-psum": ("sum_in_psum", "NcSumInPsumPass"),
+    "nc-forward-psum": ("forward", "NcForwardPsumPass"),
+    "nc-balance-evictions": ("balance", "NcBalanceEvictionsPass"),
+    "nc-order": ("order", "NcOrderPass"),
+    "nc-spill": ("spill", "NcSpillPass"),
+    "nc-assign-banks": ("assign_banks", "NcAssignBanksPass"),
+    "nc-allocate": ("allocate", "NcAllocatePass"),
+    "nc-split-transfers": ("split_transfers", "NcSplitTransfersPass"),
+    "nc-order-triggers": ("order_triggers", "NcOrderTriggersPass"),
+    "nc-synchronise": ("synchronise", "NcSynchronisePass"),
+    "nc-verify-machine": ("verify_machine", "NcVerifyMachinePass"),
+    "nc-verify-order": ("verify_order", "NcVerifyOrderPass"),
 }
 
 

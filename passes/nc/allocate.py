@@ -29,7 +29,7 @@ from neuronir.passes.nc.rewrite import write_order
 
 
 @dataclass(frozen=True)
-class NcAllocate(ModulePass):
+class NcAllocatePass(ModulePass):
     """Assign addresses to SBUF buffers and variables.
 
     PSUM buffers keep the addresses of nc-assign-banks. If a buffer of a function has none, all

@@ -33,7 +33,7 @@ from neuronir.passes.statistics import gains, record
 
 
 @dataclass(frozen=True)
-class NcAssignBanks(ModulePass):
+class NcAssignBanksPass(ModulePass):
     """Assign PSUM banks to buffers.
 
     nc-allocate keeps these addresses. If a buffer does not fit, the pass raises NCC_EOOM002.
@@ -161,7 +161,7 @@ def _report(
     """Report the number of banks in use, and the estimated gain of rotation."""
     bank = machine.psum_bank_bytes
     used = {found[i.key] // bank + k for i in items for k in range(-(-i.size // bank))}
-    record(NcAssignBanks.name, "banks", len(used))
+    record(NcAssignBanksPass.name, "banks", len(used))
     if not items or not gains():
         return
     listing = list_function(func, variables(module), placed=False)
@@ -172,4 +172,4 @@ def _report(
             continue
         spans = {keys[i.key]: (addresses[i.key], addresses[i.key] + i.size) for i in items}
         time = replay_ns(listing, listing.nodes, machine, psum=spans)
-        record(NcAssignBanks.name, f"estimated ns with {text}", round(time))
+        record(NcAssignBanksPass.name, f"estimated ns with {text}", round(time))

@@ -24,7 +24,7 @@ from neuronir.passes.statistics import record
 
 
 @dataclass(frozen=True)
-class NcBalanceEvictions(ModulePass):
+class NcBalanceEvictionsPass(ModulePass):
     """Distribute work that ACT and DVE can both execute over the two engines.
 
     Evictions of PSUM, other instructions that both engines execute with bit-identical results

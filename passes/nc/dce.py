@@ -29,7 +29,7 @@ _Memory = SSAValue | str
 
 
 @dataclass(frozen=True)
-class NcDce(ModulePass):
+class NcDcePass(ModulePass):
     """Remove instructions whose results have no users, and unused buffers and variables.
 
     Writes to inputs and outputs are kept, and so are their operands. A buffer that is passed to a

@@ -34,7 +34,7 @@ schedule needs the others to run ahead.
 
 
 @dataclass(frozen=True)
-class NcForwardPsum(ModulePass):
+class NcForwardPsumPass(ModulePass):
     """Forward PSUM copies to their users when all users can read PSUM directly (DVE and ACT).
 
     A copy is removed if the machine allows all of its users to read PSUM, and if at most `banks`

@@ -56,7 +56,7 @@ _BODY_SHARE = 0.9
 
 
 @dataclass(frozen=True)
-class NcOrder(ModulePass):
+class NcOrderPass(ModulePass):
     """Assign an engine to every instruction and schedule the streams of the engines.
 
     Straight-line code is list-scheduled with the cost model, and innermost loops are

@@ -44,7 +44,7 @@ Chains = list[tuple[int, int]]
 
 
 @dataclass(frozen=True)
-class NcOrderTriggers(ModulePass):
+class NcOrderTriggersPass(ModulePass):
     """Reorder the transfers that each engine triggers by the time at which they can start.
 
     The pass estimates the timing of straight-line code and of iterations of innermost loops with

@@ -38,7 +38,7 @@ _SHARES = (1.0, 0.95, 0.85, 0.7, 0.55)
 
 
 @dataclass(frozen=True)
-class NcSpill(ModulePass):
+class NcSpillPass(ModulePass):
     """Spill or rematerialise SBUF buffers until nc-allocate can place them all.
 
     A function whose buffers fit is not changed. Otherwise the pass reduces the live buffers until

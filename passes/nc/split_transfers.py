@@ -44,7 +44,7 @@ _RUN = 4096
 
 
 @dataclass(frozen=True)
-class NcSplitTransfers(ModulePass):
+class NcSplitTransfersPass(ModulePass):
     """Split large transfers between HBM and SBUF into pieces.
 
     A transfer is split along its outermost dimension and, if that leaves single rows, along the

@@ -47,7 +47,7 @@ DIMS = 3
 
 
 @dataclass(frozen=True)
-class NcSumInPsum(ModulePass):
+class NcSumInPsumPass(ModulePass):
     """Add the early summand of a recurrent product on PE, before the product.
 
     Applies to innermost loops. The product must depend on the previous iteration, the summand must

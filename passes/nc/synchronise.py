@@ -37,7 +37,7 @@ from neuronir.passes.statistics import record
 
 
 @dataclass(frozen=True)
-class NcSynchronise(ModulePass):
+class NcSynchronisePass(ModulePass):
     """Insert the waits that dependences between engines require, and no others."""
 
     name = "nc-synchronise"

@@ -42,7 +42,7 @@ _WITHOUT_TILES = ("register_load", "barrier")
 
 
 @dataclass(frozen=True)
-class NcVerifyMachine(ModulePass):
+class NcVerifyMachinePass(ModulePass):
     """Check every instruction and buffer against the limits of the machine.
 
     The first violation raises NIR_NC010.

@@ -50,7 +50,7 @@ _SNAPSHOTS: "WeakKeyDictionary[ModuleOp, Snapshot]" = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
-class NcVerifyOrder(ModulePass):
+class NcVerifyOrderPass(ModulePass):
     """Check that passes preserve the values that each instruction reads.
 
     Run it before and after passes that reorder, rename or allocate: `-p

@@ -6,11 +6,11 @@ from importlib import import_module
 from xdsl.passes import ModulePass
 
 _PASSES = {
-    "tile-expand-composites": ("expand_composites", "TileExpandComposites"),
-    "tile-pad-axes": ("pad_axes", "TilePadAxes"),
-    "tile-fuse": ("fuse", "TileFuse"),
-    "tile-assign-layouts": ("assign_layouts", "TileAssignLayouts"),
-    "lower-tile-to-nc": ("lower_tile_to_nc", "LowerTileToNc"),
+    "tile-expand-composites": ("expand_composites", "TileExpandCompositesPass"),
+    "tile-pad-axes": ("pad_axes", "TilePadAxesPass"),
+    "tile-fuse": ("fuse", "TileFusePass"),
+    "tile-assign-layouts": ("assign_layouts", "TileAssignLayoutsPass"),
+    "lower-tile-to-nc": ("lower_tile_to_nc", "LowerTileToNcPass"),
 }
 
 

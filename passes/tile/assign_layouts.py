@@ -14,7 +14,7 @@ from neuronir.passes.tile.plugins import load_rules
 
 
 @dataclass(frozen=True)
-class TileAssignLayouts(ModulePass):
+class TileAssignLayoutsPass(ModulePass):
     """Assign a layout to every on-chip value, as the encoding of its type.
 
     Loads, stores and layout changes become `tile.convert_layout`.

@@ -49,7 +49,7 @@ KEPT = frozenset(COMPOSITES)
 
 
 @dataclass(frozen=True)
-class TileExpandComposites(ModulePass):
+class TileExpandCompositesPass(ModulePass):
     """Expand composites that no single instruction computes, and merge nested reductions.
 
     Softmax, layer norm and RMS norm become reductions and elementwise ops, so that neighbouring

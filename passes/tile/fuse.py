@@ -33,7 +33,7 @@ MOST_CHANGES = 4
 
 
 @dataclass(frozen=True)
-class TileFuse(ModulePass):
+class TileFusePass(ModulePass):
     """Fuse ops into groups, and write each group as a loop over tiles.
 
     Neighbouring ops form a group if that is estimated to be faster than executing them one after

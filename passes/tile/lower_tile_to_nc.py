@@ -54,7 +54,7 @@ RULES = (
 
 
 @dataclass(frozen=True)
-class LowerTileToNc(ModulePass):
+class LowerTileToNcPass(ModulePass):
     """Lower tiles with layouts to nc instructions, one rule for each op.
 
     Loops stay loops, slices become addresses that depend on the loop variable, and layout

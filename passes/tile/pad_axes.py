@@ -36,7 +36,7 @@ UNKNOWN = frozenset(("hlo.composite", "hlo.bitcast_convert", "tile.scan"))
 
 
 @dataclass(frozen=True)
-class TilePadAxes(ModulePass):
+class TilePadAxesPass(ModulePass):
     """Pad dimensions whose sizes do not divide over the partitions, if dots need them there.
 
     A dimension of 197 tokens becomes one of 198, in two digits of 99 partitions. Arguments are

@@ -11,11 +11,11 @@ from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.structure import AllocOp
 from neuronir.driver import CompileOptions, compile_text
 from neuronir.driver.pass_runner import RunFailure
-from neuronir.passes.nc.allocate import NcAllocate
+from neuronir.passes.nc.allocate import NcAllocatePass
 from neuronir.passes.nc.dependence import Predecessors, dependences
 from neuronir.passes.nc.listing import Bounds, Buffer, Node
-from neuronir.passes.nc.order import NcOrder
-from neuronir.passes.nc.synchronise import NcSynchronise
+from neuronir.passes.nc.order import NcOrderPass
+from neuronir.passes.nc.synchronise import NcSynchronisePass
 from tests.driver.models import DENSE
 
 OPTIONS = CompileOptions(auto_cast="none")
@@ -50,35 +50,35 @@ def test_a_dependence_that_the_scheduler_does_not_see(monkeypatch: pytest.Monkey
 
 
 def test_two_buffers_at_one_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = NcAllocate.apply
+    right = NcAllocatePass.apply
 
-    def wrong(self: NcAllocate, ctx: Context, op: ModuleOp) -> None:
+    def wrong(self: NcAllocatePass, ctx: Context, op: ModuleOp) -> None:
         right(self, ctx, op)
         allocs = [o for o in op.walk() if isinstance(o, AllocOp) and "sbuf" in str(o.buffer.type)]
         for alloc in allocs:
             alloc.properties["address"] = allocs[0].properties["address"]
 
-    monkeypatch.setattr(NcAllocate, "apply", wrong)
+    monkeypatch.setattr(NcAllocatePass, "apply", wrong)
     _refused("NIR_NC011", "'nc-order-triggers' made a wrong program")
 
 
 def test_an_engine_that_cannot_do_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = NcOrder.apply
+    right = NcOrderPass.apply
 
-    def wrong(self: NcOrder, ctx: Context, op: ModuleOp) -> None:
+    def wrong(self: NcOrderPass, ctx: Context, op: ModuleOp) -> None:
         right(self, ctx, op)
         for o in op.walk():
             if isinstance(o, InstructionOp) and o.opcode() == "matmul":
                 o.properties["engine"] = StringAttr("act")
 
-    monkeypatch.setattr(NcOrder, "apply", wrong)
+    monkeypatch.setattr(NcOrderPass, "apply", wrong)
     _refused("NIR_NC010", "act cannot run matmul")
 
 
 def test_an_order_that_waits_do_not_know_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = NcSynchronise.apply
+    right = NcSynchronisePass.apply
 
-    def wrong(self: NcSynchronise, ctx: Context, op: ModuleOp) -> None:
+    def wrong(self: NcSynchronisePass, ctx: Context, op: ModuleOp) -> None:
         right(self, ctx, op)
         last = [o for o in op.walk() if isinstance(o, InstructionOp)][-1]
         block = last.parent
@@ -87,5 +87,5 @@ def test_an_order_that_waits_do_not_know_of(monkeypatch: pytest.MonkeyPatch) -> 
         first = next(o for o in block.ops if isinstance(o, InstructionOp))
         block.insert_op_before(last, first)
 
-    monkeypatch.setattr(NcSynchronise, "apply", wrong)
+    monkeypatch.setattr(NcSynchronisePass, "apply", wrong)
     _refused("NIR_NC011", "")

@@ -17,7 +17,7 @@ from neuronir.driver import CompiledResult, CompileOptions, compile_text, middle
 from neuronir.driver.middle import as_failure, choose_middle, through_tiles
 from neuronir.driver.options import TILINGS
 from neuronir.driver.pass_runner import RunFailure
-from neuronir.passes.tile.lower_tile_to_nc import LowerTileToNc
+from neuronir.passes.tile.lower_tile_to_nc import LowerTileToNcPass
 from neuronir.targets.simulator.functional import run
 from neuronir.targets.simulator.timing import simulate_timing
 from tests.driver.models import DENSE
@@ -239,11 +239,11 @@ def test_a_reproducer_begins_where_tiles_do(monkeypatch: pytest.MonkeyPatch) -> 
         assert isinstance(phase, StringAttr)
         loaded.append(phase.data)
 
-    def broken(self: LowerTileToNc, ctx: Context, op: ModuleOp) -> None:
+    def broken(self: LowerTileToNcPass, ctx: Context, op: ModuleOp) -> None:
         raise ValueError
 
     monkeypatch.setattr("neuronir.driver.compiler.write_reproducer", noted)
-    monkeypatch.setattr(LowerTileToNc, "apply", broken)
+    monkeypatch.setattr(LowerTileToNcPass, "apply", broken)
     with pytest.raises(RunFailure):
         compiled(TURN, "always")
     assert loaded == ["hlo"]

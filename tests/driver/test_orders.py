@@ -10,7 +10,7 @@ from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.driver import CompileOptions, compile_file, compile_text, orders
 from neuronir.driver.phases import orders_of
 from neuronir.passes import statistics
-from neuronir.passes.nc.order import NcOrder
+from neuronir.passes.nc.order import NcOrderPass
 from neuronir.targets.registry import get_target
 from neuronir.targets.simulator.timing import simulate_timing
 from tests.driver.models import DENSE
@@ -64,15 +64,15 @@ def test_a_target_with_its_own_order_has_one() -> None:
 
 def test_a_fault_of_one_order_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The others are tried, and the user knows that one is missing."""
-    order, called = NcOrder.apply, [0]
+    order, called = NcOrderPass.apply, [0]
 
-    def apply(self: NcOrder, ctx: Context, op: ModuleOp) -> None:
+    def apply(self: NcOrderPass, ctx: Context, op: ModuleOp) -> None:
         called[0] += 1
         if called[0] == 2:
             raise ValueError("planted")
         order(self, ctx, op)
 
-    monkeypatch.setattr(NcOrder, "apply", apply)
+    monkeypatch.setattr(NcOrderPass, "apply", apply)
     said: list[Message] = []
     with handling(said.append):
         compile_text(DENSE, "trn1", CompileOptions(optlevel=3, reproducers=False))

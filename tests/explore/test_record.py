@@ -14,7 +14,7 @@ from neuronir.driver import CompileOptions, compile_file
 from neuronir.driver.phases import PHASES
 from neuronir.explore.record import Recording, explore
 from neuronir.explore.snapshot import LONGEST, SourceOp, _line
-from neuronir.passes.tile.fuse import TileFuse
+from neuronir.passes.tile.fuse import TileFusePass
 from neuronir.targets.encoding.disassembler import disassemble
 from tests.explore.models import MLP
 
@@ -150,7 +150,7 @@ def test_a_pass_that_fails_in_an_attempt_is_the_last_step(
     def fail(*_: object) -> None:
         raise NeuronError("NIR_LOW001", "a test")
 
-    monkeypatch.setattr(TileFuse, "apply", fail)
+    monkeypatch.setattr(TileFusePass, "apply", fail)
     found = explore(model, "trn1", CompileOptions(tiling="always", reproducers=False))
     assert found.failure is not None
     assert [step.name for step in found.steps if step.failed] == ["tile-fuse"]

@@ -6,7 +6,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from neuronir.dialects.hlo.linear import DotOp
-from neuronir.passes.lowering.assign_layouts import HloAssignLayouts
+from neuronir.passes.lowering.assign_layouts import HloAssignLayoutsPass
 from neuronir.passes.lowering.layers.repetition import find_repetitions
 from neuronir.passes.lowering.products.assigned import (
     ASSIGNED,
@@ -53,20 +53,20 @@ def _assigned(block: Block) -> list[Operation]:
 def test_made_anew() -> None:
     """What an earlier run has chosen, for other options, does not stay."""
     module = at_hlo(pre_norm(144, 128, layers=2, hidden=1024))
-    HloAssignLayouts(target="trn1").apply(Context(), module)
+    HloAssignLayoutsPass(target="trn1").apply(Context(), module)
     found = _assigned(_block(module))
     assert {name for op in found for name in op.attributes} >= {STATIONARY, PARTITION_DIM}
-    HloAssignLayouts(target="trn1").apply(Context(), module)
+    HloAssignLayoutsPass(target="trn1").apply(Context(), module)
     assert _assigned(_block(module)) == found
-    HloAssignLayouts(target="trn1", norms=False, products=False).apply(Context(), module)
+    HloAssignLayoutsPass(target="trn1", norms=False, products=False).apply(Context(), module)
     assert not _assigned(_block(module))
 
 
 def test_without_a_machine_nothing_is_assigned() -> None:
     module = at_hlo(pre_norm(144, 128, layers=2, hidden=1024))
-    HloAssignLayouts(norms=False, products=False).apply(Context(), module)
+    HloAssignLayoutsPass(norms=False, products=False).apply(Context(), module)
     module.attributes.pop("nc.machine", None)
-    HloAssignLayouts().apply(Context(), module)
+    HloAssignLayoutsPass().apply(Context(), module)
     assert not _assigned(_block(module))
 
 

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from neuronir.dialects.hlo.linear import DotOp
-from neuronir.passes.lowering.choose_blocks import HloChooseBlocks
+from neuronir.passes.lowering.choose_blocks import HloChooseBlocksPass
 from neuronir.passes.lowering.products.assigned import BLOCKS
 from neuronir.passes.lowering.products.block_attribute import blockable, pinned_tiles, plan_of
 from neuronir.passes.lowering.products.matrices import problem_of
@@ -24,7 +24,7 @@ def _dots(module: ModuleOp) -> list[DotOp]:
 
 def _chosen(text: str, tiles: str = "") -> list[DotOp]:
     module = at_hlo(text)
-    HloChooseBlocks(target="trn1", tiles=tiles).apply(Context(), module)
+    HloChooseBlocksPass(target="trn1", tiles=tiles).apply(Context(), module)
     return _dots(module)
 
 
@@ -76,7 +76,7 @@ def test_small_products_between_others_are_left() -> None:
 def test_made_anew_and_not_for_tiles() -> None:
     module = at_hlo(text(1024, 1024, 1024, "bf16", False, False))
     for tiles in ("2x4x1", "", "7x7x7"):  # there are no even shares of seven
-        HloChooseBlocks(target="trn1", tiles=tiles).apply(Context(), module)
+        HloChooseBlocksPass(target="trn1", tiles=tiles).apply(Context(), module)
         (dot,) = _dots(module)
         assert blockable(dot, TRN1) == (tiles != "7x7x7")
         if tiles == "":

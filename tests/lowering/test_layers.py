@@ -14,11 +14,11 @@ from neuronir._xdsl import LocatedParser
 from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.nc.structure import FuncOp, VariableOp
 from neuronir.frontends.hlo_text import import_hlo_text
-from neuronir.passes.lowering.lower_hlo_to_nc import LowerHloToNc
-from neuronir.passes.nc.allocate import NcAllocate
-from neuronir.passes.nc.assign_banks import NcAssignBanks
-from neuronir.passes.nc.order import NcOrder
-from neuronir.passes.nc.synchronise import NcSynchronise
+from neuronir.passes.lowering.lower_hlo_to_nc import LowerHloToNcPass
+from neuronir.passes.nc.allocate import NcAllocatePass
+from neuronir.passes.nc.assign_banks import NcAssignBanksPass
+from neuronir.passes.nc.order import NcOrderPass
+from neuronir.passes.nc.synchronise import NcSynchronisePass
 from neuronir.registry import Registry
 from neuronir.targets.encoding.from_ir import program_from_module
 from neuronir.targets.simulator.functional import Options, run
@@ -94,7 +94,7 @@ def _program(
 
 def _lowered(text: str, layers: int = 1) -> ModuleOp:
     module = import_hlo_text(text, "m.hlo")
-    LowerHloToNc(target="trn1", layers=layers).apply(Context(), module)
+    LowerHloToNcPass(target="trn1", layers=layers).apply(Context(), module)
     module.verify()
     return module
 
@@ -134,8 +134,10 @@ def test_every_phase_gives_the_numbers_of_the_layers(
     module = _lowered(program.text)
     assert len(_loops(module)) == 1
     assert _functions(module) == ["layer", "main"]
-    order = NcOrder(unroll=0, prefetch=prefetch)
-    _check_phases(module, program, [order, NcAssignBanks(), NcAllocate(), NcSynchronise()])
+    order = NcOrderPass(unroll=0, prefetch=prefetch)
+    _check_phases(
+        module, program, [order, NcAssignBanksPass(), NcAllocatePass(), NcSynchronisePass()]
+    )
 
 
 def test_parameters_of_the_layers_lie_side_by_side() -> None:
@@ -145,7 +147,7 @@ def test_parameters_of_the_layers_lie_side_by_side() -> None:
         [f"arg{2 * i + 1}" for i in range(5)],
         [f"arg{2 * i + 2}" for i in range(5)],
     ]
-    for step in (NcOrder(unroll=0), NcAssignBanks(), NcAllocate(), NcSynchronise()):
+    for step in (NcOrderPass(unroll=0), NcAssignBanksPass(), NcAllocatePass(), NcSynchronisePass()):
         step.apply(Context(), module)
     variables = {
         v.index: v.address
@@ -175,7 +177,7 @@ def test_twice_the_layers_take_no_more_ops(bound: bool) -> None:
     sizes = []
     for layers in (6, 12):
         module = _lowered(_program(layers, bound=bound).text)
-        NcOrder(unroll=0).apply(Context(), module)
+        NcOrderPass(unroll=0).apply(Context(), module)
         sizes.append(sum(not isinstance(op, VariableOp) for op in module.walk()))
     assert sizes[0] == sizes[1]
 
@@ -240,7 +242,9 @@ def test_two_values_handed_on(bound: bool) -> None:
     module = _lowered(program.text)
     assert _functions(module) == ["layer", "main"]
     _check_phases(
-        module, program, [NcOrder(unroll=0), NcAssignBanks(), NcAllocate(), NcSynchronise()]
+        module,
+        program,
+        [NcOrderPass(unroll=0), NcAssignBanksPass(), NcAllocatePass(), NcSynchronisePass()],
     )
 
 
@@ -258,7 +262,7 @@ def test_a_mask_that_only_the_first_layer_sees(bound: bool) -> None:
     )
     module = _lowered(text)
     assert _functions(module) == ["layer", "main"]
-    steps = [NcOrder(unroll=0), NcAssignBanks(), NcAllocate(), NcSynchronise()]
+    steps = [NcOrderPass(unroll=0), NcAssignBanksPass(), NcAllocatePass(), NcSynchronisePass()]
     _check_phases(module, Program(text, program.inputs, program.expected), steps)
 
 

@@ -7,7 +7,7 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 
 from neuronir.dialects.nc.machine import get_machine
-from neuronir.passes.lowering.lower_hlo_to_nc import LowerHloToNc
+from neuronir.passes.lowering.lower_hlo_to_nc import LowerHloToNcPass
 from neuronir.targets.simulator.ir_runner import run_module
 from tests.lowering.helpers import Array, at_hlo, entry
 
@@ -74,7 +74,7 @@ def _program(*, last_cast: bool) -> tuple[str, list[Array], Array]:
 def test_a_cast_at_the_begin_of_a_layer_stays_there(last_cast: bool) -> None:
     text, inputs, expected = _program(last_cast=last_cast)
     module = at_hlo(text)
-    LowerHloToNc(target="trn1", layers=1).apply(Context(), module)
+    LowerHloToNcPass(target="trn1", layers=1).apply(Context(), module)
     module.verify()
     assert len([op for op in module.walk() if isinstance(op, scf.ForOp)]) == 1
     (out,) = run_module(module, inputs, get_machine("trn1"))
@@ -108,7 +108,7 @@ def test_a_layer_that_ends_with_a_product_leaves_the_bias_to_the_next() -> None:
         value = np.tanh(value @ w + b)
     lines.append(product("last", f"v{LAYERS + 2}", "w0"))
     module = at_hlo(entry(*lines))
-    LowerHloToNc(target="trn1", layers=1).apply(Context(), module)
+    LowerHloToNcPass(target="trn1", layers=1).apply(Context(), module)
     assert len([op for op in module.walk() if isinstance(op, scf.ForOp)]) == 1
     (out,) = run_module(module, inputs, get_machine("trn1"))
     np.testing.assert_allclose(out, value @ inputs[1], rtol=1e-4, atol=1e-4)

@@ -10,7 +10,7 @@ from neuronir.passes.lowering import function
 from neuronir.passes.lowering.fault import LoweringFault, NoLayout
 from neuronir.passes.lowering.layers.loop import CannotLoop, lower_layers
 from neuronir.passes.lowering.layers.repetition import Repetition
-from neuronir.passes.lowering.lower_hlo_to_nc import LowerHloToNc
+from neuronir.passes.lowering.lower_hlo_to_nc import LowerHloToNcPass
 from neuronir.passes.lowering.state import Lowering
 from tests.lowering.helpers import entry
 
@@ -35,7 +35,7 @@ def _lower(least: int = 1) -> list[Message]:
     said: list[Message] = []
     module = import_hlo_text(_text(), "m.hlo")
     with handling(said.append):
-        LowerHloToNc(target="trn1", layers=least).apply(Context(), module)
+        LowerHloToNcPass(target="trn1", layers=least).apply(Context(), module)
     return said
 
 
@@ -103,6 +103,6 @@ def test_layers_before_those_that_cannot_loop_are_lowered_again(
     monkeypatch.setattr(function, "lower_layers", second_refused)
     said: list[Message] = []
     with handling(said.append):
-        LowerHloToNc(target="trn1", layers=1).apply(Context(), module)
+        LowerHloToNcPass(target="trn1", layers=1).apply(Context(), module)
     assert calls == 3, [m.text for m in said]
     assert [m.text for m in said if "planted" in m.text]

@@ -8,13 +8,13 @@ from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.nc.structure import CallOp, FuncOp
 from neuronir.frontends.hlo_text import import_hlo_text
-from neuronir.passes.lowering.choose_blocks import HloChooseBlocks
-from neuronir.passes.lowering.lower_hlo_to_nc import LowerHloToNc
-from neuronir.passes.nc.allocate import NcAllocate
-from neuronir.passes.nc.assign_banks import NcAssignBanks
-from neuronir.passes.nc.order import NcOrder
-from neuronir.passes.nc.spill import NcSpill
-from neuronir.passes.nc.synchronise import NcSynchronise
+from neuronir.passes.lowering.choose_blocks import HloChooseBlocksPass
+from neuronir.passes.lowering.lower_hlo_to_nc import LowerHloToNcPass
+from neuronir.passes.nc.allocate import NcAllocatePass
+from neuronir.passes.nc.assign_banks import NcAssignBanksPass
+from neuronir.passes.nc.order import NcOrderPass
+from neuronir.passes.nc.spill import NcSpillPass
+from neuronir.passes.nc.synchronise import NcSynchronisePass
 from neuronir.targets.encoding.from_ir import program_from_module
 from neuronir.targets.simulator.functional import Options, run
 from neuronir.targets.simulator.ir_runner import run_module
@@ -56,14 +56,20 @@ def test_tiles_inside_of_a_layer(blocks: bool) -> None:
     text, inputs, expected = _program()
     module: ModuleOp = import_hlo_text(text, "m.hlo")
     if blocks:
-        HloChooseBlocks(target=machine.name).apply(Context(), module)
-    LowerHloToNc(target=machine.name, layers=1).apply(Context(), module)
+        HloChooseBlocksPass(target=machine.name).apply(Context(), module)
+    LowerHloToNcPass(target=machine.name, layers=1).apply(Context(), module)
     module.verify()
     layers = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "layer"]
     assert len(layers) == blocks
     assert all(any(isinstance(op, scf.ForOp) for op in layer.walk()) for layer in layers)
     assert sum(isinstance(op, CallOp) for op in module.walk()) == len(layers)
-    for step in (NcOrder(unroll=0), NcSpill(), NcAssignBanks(), NcAllocate(), NcSynchronise()):
+    for step in (
+        NcOrderPass(unroll=0),
+        NcSpillPass(),
+        NcAssignBanksPass(),
+        NcAllocatePass(),
+        NcSynchronisePass(),
+    ):
         (out,) = run_module(module, inputs, machine)
         np.testing.assert_allclose(out, expected, rtol=1e-3, atol=1e-3)
         step.apply(Context(), module)

@@ -12,7 +12,7 @@ from neuronir.dialects.hlo.constants import ConstantOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.driver import CompileOptions, compile_text
 from neuronir.passes.lowering.batch import split_batch
-from neuronir.passes.lowering.batch.split_batch import HloSplitBatch
+from neuronir.passes.lowering.batch.split_batch import HloSplitBatchPass
 from neuronir.passes.lowering.batch.strands import interleaved
 from neuronir.targets.trn1.machine import TRN1
 from tests.lowering.helpers import at_hlo
@@ -71,7 +71,7 @@ def test_attention(strands: int) -> None:
     args = [random_array(rng, shape, np.float32) for shape in shapes]
     module = at_hlo(ATTENTION)
     before = ops(module, "hlo.dot")
-    HloSplitBatch(target="trn1", strands=strands).apply(Context(), module)
+    HloSplitBatchPass(target="trn1", strands=strands).apply(Context(), module)
     module.verify()
     assert ops(module, "hlo.dot") == strands * before
     assert ops(module, "hlo.concatenate") == 2
@@ -90,13 +90,13 @@ def lowered(module: ModuleOp, args: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 def test_small_products_are_left_alone() -> None:
     module = at_hlo(ATTENTION)
-    HloSplitBatch(target="trn1").apply(Context(), module)
+    HloSplitBatchPass(target="trn1").apply(Context(), module)
     assert not ops(module, "hlo.concatenate")
 
 
 def test_a_batch_that_does_not_divide_is_left_alone() -> None:
     module = at_hlo(ATTENTION)
-    HloSplitBatch(target="trn1", strands=3).apply(Context(), module)
+    HloSplitBatchPass(target="trn1", strands=3).apply(Context(), module)
     assert not ops(module, "hlo.concatenate")
 
 
@@ -123,7 +123,7 @@ ENTRY main {
   ROOT r = f32[4,32] exponential(d)
 }"""
     module = at_hlo(text)
-    HloSplitBatch(target="trn1", strands=2).apply(Context(), module)
+    HloSplitBatchPass(target="trn1", strands=2).apply(Context(), module)
     module.verify()
     assert ops(module, "hlo.tanh") == 1
     assert ops(module, "hlo.exponential") == 2
@@ -138,7 +138,7 @@ ENTRY main {
   ROOT r = f32[4,4] dot(t, e), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 }"""
     module = at_hlo(text)
-    HloSplitBatch(target="trn1", strands=2).apply(Context(), module)
+    HloSplitBatchPass(target="trn1", strands=2).apply(Context(), module)
     module.verify()
     assert ops(module, "hlo.exponential") == 1
 
@@ -170,6 +170,6 @@ def test_layers_of_a_large_program_are_left_by_all_strands_at_once(
 ) -> None:
     monkeypatch.setattr(split_batch, "MOST_ACROSS", 2)
     module = at_hlo(ATTENTION)
-    HloSplitBatch(target="trn1", strands=2).apply(Context(), module)
+    HloSplitBatchPass(target="trn1", strands=2).apply(Context(), module)
     assert "hlo.strands" not in str(module)
     assert ops(module, "hlo.concatenate") == 2

@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.hlo.interpreter import interpret
-from neuronir.passes.lowering.batch.tile_rows import HloTileRows
+from neuronir.passes.lowering.batch.tile_rows import HloTileRowsPass
 from tests.differential.stages import failures
 from tests.lowering.helpers import at_hlo, entry
 
@@ -118,7 +118,7 @@ def test_random_networks_by_bands(seed: int) -> None:
     (most,) = interpret(module, [np.abs(x) for x in args])
     assert np.max(most, initial=0.0) < 2**24  # no sum was rounded on the way, however it was made
     bands = int(rng.integers(2, 5))
-    HloTileRows(target="trn1", bands=bands).apply(Context(), module)
+    HloTileRowsPass(target="trn1", bands=bands).apply(Context(), module)
     module.verify()
     (got,) = interpret(module, args)
     np.testing.assert_array_equal(got, want)
@@ -129,7 +129,7 @@ def test_bands_are_written() -> None:
     for seed in range(10):
         module = at_hlo(network(np.random.default_rng(seed))[0])
         before = count(module, "hlo.convolution")
-        HloTileRows(target="trn1", bands=3).apply(Context(), module)
+        HloTileRowsPass(target="trn1", bands=3).apply(Context(), module)
         found += count(module, "hlo.convolution") > before
     assert found == 10
 

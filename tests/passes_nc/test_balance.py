@@ -15,12 +15,12 @@ from neuronir.dialects.nc.instruction import Instruction
 from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.nc.machine_rules import violations
 from neuronir.passes import statistics
-from neuronir.passes.nc.allocate import NcAllocate
-from neuronir.passes.nc.assign_banks import NcAssignBanks
-from neuronir.passes.nc.balance import NcBalanceEvictions
+from neuronir.passes.nc.allocate import NcAllocatePass
+from neuronir.passes.nc.assign_banks import NcAssignBanksPass
+from neuronir.passes.nc.balance import NcBalanceEvictionsPass
 from neuronir.passes.nc.balance_forms import other_form
-from neuronir.passes.nc.order import NcOrder
-from neuronir.passes.nc.synchronise import NcSynchronise
+from neuronir.passes.nc.order import NcOrderPass
+from neuronir.passes.nc.synchronise import NcSynchronisePass
 from neuronir.registry import Registry
 from neuronir.targets.encoding.from_ir import program_from_module
 from neuronir.targets.simulator.functional import Options, run
@@ -153,7 +153,7 @@ def test_a_layer_counts_with_all_its_rounds() -> None:
     rooms = "".join(f'%{n} = nc.alloc : memref<32x64xf32, #nc.space<"sbuf">>\n' for n in "bc")
     program = module("layer-function.mlir", add, f"{rooms}{copies}{add}")
     statistics.reset()
-    NcBalanceEvictions().apply(Context(), program)
+    NcBalanceEvictionsPass().apply(Context(), program)
     counts = statistics.snapshot()["nc-balance-evictions"]
     statistics.reset()
     assert counts["instructions moved"] == 1
@@ -166,7 +166,13 @@ def test_the_program_gives_the_same_bytes(window: int) -> None:
     program = module()
     inputs = [np.random.default_rng(0).standard_normal((64, 128)).astype(DType.BF16.numpy)]
     expected = run_module(program, inputs, TRN1)[0].tobytes()
-    steps = NcBalanceEvictions(window), NcOrder(), NcAssignBanks(), NcAllocate(), NcSynchronise()
+    steps = (
+        NcBalanceEvictionsPass(window),
+        NcOrderPass(),
+        NcAssignBanksPass(),
+        NcAllocatePass(),
+        NcSynchronisePass(),
+    )
     for step in steps:
         step.apply(Context(), program)
         program.verify()

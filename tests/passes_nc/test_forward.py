@@ -5,7 +5,7 @@ from pathlib import Path
 from xdsl.context import Context
 
 from neuronir._xdsl import LocatedParser
-from neuronir.passes.nc.forward import NcForwardPsum
+from neuronir.passes.nc.forward import NcForwardPsumPass
 from neuronir.registry import Registry
 
 LIT = Path(__file__).parents[2] / "lit" / "passes" / "nc" / "forward-psum.mlir"
@@ -16,7 +16,7 @@ def test_a_refused_copy_has_no_readers_outside_of_the_program() -> None:
     text = LIT.read_text()
     context = Registry.discover().context()
     module = LocatedParser(context, text[text.index("builtin.module") :], "m").parse_module()
-    NcForwardPsum().apply(Context(), module)
+    NcForwardPsumPass().apply(Context(), module)
     inside = set(module.walk())
     uses = [use for op in inside for result in op.results for use in result.uses]
     assert uses

@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import ModuleOp
 from benchmarks.techniques import TECHNIQUES, without
 from neuronir.driver.phases import PHASES, pipeline_of
 from neuronir.passes import statistics
-from neuronir.passes.nc.allocate import NcAllocate
-from neuronir.passes.nc.assign_banks import NcAssignBanks
+from neuronir.passes.nc.allocate import NcAllocatePass
+from neuronir.passes.nc.assign_banks import NcAssignBanksPass
 from neuronir.passes.nc.listing import functions, list_function, variables
-from neuronir.passes.nc.order import NcOrder
+from neuronir.passes.nc.order import NcOrderPass
 from neuronir.passes.nc.replay import replay_ns
 from neuronir.targets.registry import get_target
 from neuronir.targets.trn1.machine import TRN1
@@ -29,7 +29,7 @@ def no_counts() -> Iterator[None]:
 
 def counted(module: ModuleOp) -> dict[str, int]:
     """What ordering and allocating a module counts."""
-    for step in (NcOrder(), NcAssignBanks(), NcAllocate()):
+    for step in (NcOrderPass(), NcAssignBanksPass(), NcAllocatePass()):
         step.apply(Context(), module)
     found = statistics.snapshot()
     return {**found["nc-order"], **found["nc-assign-banks"], **found["nc-allocate"]}

@@ -5,17 +5,17 @@ from hypothesis import given, settings
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from neuronir.passes.nc.allocate import NcAllocate
-from neuronir.passes.nc.assign_banks import NcAssignBanks
-from neuronir.passes.nc.order import NcOrder
-from neuronir.passes.nc.synchronise import NcSynchronise
+from neuronir.passes.nc.allocate import NcAllocatePass
+from neuronir.passes.nc.assign_banks import NcAssignBanksPass
+from neuronir.passes.nc.order import NcOrderPass
+from neuronir.passes.nc.synchronise import NcSynchronisePass
 from tests.passes_nc.programs import looped
 from tests.passes_nc.strategies import Case, with_loops
 from tests.passes_nc.trace import check_memory, check_synchronised
 
 
-def _compile(module: ModuleOp, order: NcOrder) -> None:
-    for step in (order, NcAssignBanks(), NcAllocate(), NcSynchronise()):
+def _compile(module: ModuleOp, order: NcOrderPass) -> None:
+    for step in (order, NcAssignBanksPass(), NcAllocatePass(), NcSynchronisePass()):
         step.apply(Context(), module)
         module.verify()
     check_memory(module)
@@ -25,22 +25,22 @@ def _compile(module: ModuleOp, order: NcOrder) -> None:
 @settings(max_examples=60)
 @given(with_loops())
 def test_loops_that_stay(case: Case) -> None:
-    _compile(case.module, NcOrder(unroll=0, pipeline=False))
+    _compile(case.module, NcOrderPass(unroll=0, pipeline=False))
 
 
 @settings(max_examples=60)
 @given(with_loops())
 def test_pipelined_loops(case: Case) -> None:
-    _compile(case.module, NcOrder(unroll=0))
+    _compile(case.module, NcOrderPass(unroll=0))
 
 
 @settings(max_examples=20)
 @given(with_loops())
 def test_unrolled_loops(case: Case) -> None:
-    _compile(case.module, NcOrder())
+    _compile(case.module, NcOrderPass())
 
 
 @pytest.mark.parametrize("pipeline", [False, True])
 @pytest.mark.parametrize("trips,outer", [(9, 0), (40, 0), (23, 2)])
 def test_looped(trips: int, outer: int, pipeline: bool) -> None:
-    _compile(looped(trips, outer=outer), NcOrder(unroll=0, pipeline=pipeline))
+    _compile(looped(trips, outer=outer), NcOrderPass(unroll=0, pipeline=pipeline))

@@ -12,13 +12,13 @@ from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc import spill_pages, split_transfers
-from neuronir.passes.nc.allocate import NcAllocate
-from neuronir.passes.nc.assign_banks import NcAssignBanks
+from neuronir.passes.nc.allocate import NcAllocatePass
+from neuronir.passes.nc.assign_banks import NcAssignBanksPass
 from neuronir.passes.nc.borders import Borders
-from neuronir.passes.nc.order import NcOrder
-from neuronir.passes.nc.spill import NcSpill
-from neuronir.passes.nc.split_transfers import NcSplitTransfers
-from neuronir.passes.nc.synchronise import NcSynchronise
+from neuronir.passes.nc.order import NcOrderPass
+from neuronir.passes.nc.spill import NcSpillPass
+from neuronir.passes.nc.split_transfers import NcSplitTransfersPass
+from neuronir.passes.nc.synchronise import NcSynchronisePass
 from neuronir.targets.encoding.from_ir import program_from_module
 from neuronir.targets.simulator.functional import Options, run
 from neuronir.targets.simulator.ir_runner import run_module
@@ -31,7 +31,7 @@ def _check(module: ModuleOp, *steps: ModulePass, columns: int) -> None:
     zeros = Options(uninitialized="zero")
     expected = [o.tobytes() for o in run_module(module, [x], machine, zeros)]
     borders = Borders()
-    for step in (*steps, NcSynchronise()):
+    for step in (*steps, NcSynchronisePass()):
         borders.before(module, step)
         step.apply(Context(), module)
         borders.check(module)
@@ -50,7 +50,9 @@ def _check(module: ModuleOp, *steps: ModulePass, columns: int) -> None:
 @settings(max_examples=25)
 @given(straight_line())
 def test_straight_line(case: Case) -> None:
-    _check(case.module, NcOrder(), NcAssignBanks(), NcAllocate(sbuf=256 * 8), columns=64)
+    _check(
+        case.module, NcOrderPass(), NcAssignBanksPass(), NcAllocatePass(sbuf=256 * 8), columns=64
+    )
 
 
 @pytest.mark.parametrize("rematerialise", [False, True])
@@ -63,10 +65,15 @@ def test_spilling(parts: bool, rematerialise: bool, monkeypatch: pytest.MonkeyPa
     @given(straight_line(), st.sampled_from([3, 4]))
     def check(case: Case, count: int) -> None:
         size = 256 * count
-        spill = NcSpill(sbuf=size, parts=parts, rematerialise=rematerialise)
+        spill = NcSpillPass(sbuf=size, parts=parts, rematerialise=rematerialise)
         try:
             _check(
-                case.module, NcOrder(), spill, NcAssignBanks(), NcAllocate(sbuf=size), columns=64
+                case.module,
+                NcOrderPass(),
+                spill,
+                NcAssignBanksPass(),
+                NcAllocatePass(sbuf=size),
+                columns=64,
             )
         except NeuronError as error:  # one instruction needs more, or gaps keep a buffer in
             assert error.code == "NCC_EOOM002" and "SBUF" in error.message
@@ -81,9 +88,9 @@ def test_loops(pipeline: bool) -> None:
     def check(case: Case) -> None:
         _check(
             case.module,
-            NcOrder(unroll=0, pipeline=pipeline),
-            NcAssignBanks(),
-            NcAllocate(),
+            NcOrderPass(unroll=0, pipeline=pipeline),
+            NcAssignBanksPass(),
+            NcAllocatePass(),
             columns=512,
         )
 
@@ -107,9 +114,9 @@ def test_transfers_in_pieces(loops: bool, monkeypatch: pytest.MonkeyPatch) -> No
     @settings(max_examples=25)
     @given(with_loops() if loops else straight_line())
     def check(case: Case) -> None:
-        order = NcOrder(unroll=0 if loops else 2000, piece=1)
-        split = NcSplitTransfers(piece=32 * columns // 4)
-        _check(case.module, order, NcAssignBanks(), NcAllocate(), split, columns=columns)
+        order = NcOrderPass(unroll=0 if loops else 2000, piece=1)
+        split = NcSplitTransfersPass(piece=32 * columns // 4)
+        _check(case.module, order, NcAssignBanksPass(), NcAllocatePass(), split, columns=columns)
 
     check()
     assert cut[0]

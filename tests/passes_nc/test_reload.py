@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.structure import AddressOfOp
-from neuronir.passes.nc.order import NcOrder
+from neuronir.passes.nc.order import NcOrderPass
 from neuronir.passes.statistics import reset, snapshot
 from tests.passes_nc.programs import BF16, Program, rows, tile
 
@@ -46,7 +46,7 @@ def loaded(module: ModuleOp, sbuf: int) -> list[str]:
     instructions = [op for op in module.walk() if isinstance(op, InstructionOp)]
     before = sorted(_weights(instructions))
     reset()
-    NcOrder(sbuf=sbuf).apply(Context(), module)
+    NcOrderPass(sbuf=sbuf).apply(Context(), module)
     module.verify()
     instructions = [op for op in module.walk() if isinstance(op, InstructionOp)]
     assert sorted(_weights(instructions)) == before

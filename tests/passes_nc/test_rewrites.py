@@ -12,15 +12,15 @@ from xdsl.dialects.builtin import ModuleOp
 from neuronir._xdsl import LocatedParser
 from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.nc.structure import FuncOp
-from neuronir.passes.nc.allocate import NcAllocate
-from neuronir.passes.nc.assign_banks import NcAssignBanks
+from neuronir.passes.nc.allocate import NcAllocatePass
+from neuronir.passes.nc.assign_banks import NcAssignBanksPass
 from neuronir.passes.nc.engines import QueueAllotter, assign_engines
-from neuronir.passes.nc.forward import NcForwardPsum
+from neuronir.passes.nc.forward import NcForwardPsumPass
 from neuronir.passes.nc.listing import list_function, variables
-from neuronir.passes.nc.order import NcOrder
+from neuronir.passes.nc.order import NcOrderPass
 from neuronir.passes.nc.rewrite import hoist_buffers
 from neuronir.passes.nc.rotate import rotate_loop
-from neuronir.passes.nc.synchronise import NcSynchronise
+from neuronir.passes.nc.synchronise import NcSynchronisePass
 from neuronir.registry import Registry
 from neuronir.targets.encoding.from_ir import program_from_module
 from neuronir.targets.simulator.functional import Options, run
@@ -46,15 +46,21 @@ def _inputs(name: str) -> list[np.ndarray]:
 @pytest.mark.parametrize(
     ("name", "order"),
     [
-        ("rotate.mlir", NcOrder(unroll=0)),
-        ("rotate.mlir", NcOrder(unroll=0, rotate=False)),
-        ("forward-psum.mlir", NcOrder()),
+        ("rotate.mlir", NcOrderPass(unroll=0)),
+        ("rotate.mlir", NcOrderPass(unroll=0, rotate=False)),
+        ("forward-psum.mlir", NcOrderPass()),
     ],
 )
-def test_every_phase_gives_the_same_bytes(name: str, order: NcOrder) -> None:
+def test_every_phase_gives_the_same_bytes(name: str, order: NcOrderPass) -> None:
     module, inputs = _module(name), _inputs(name)
     expected = run_module(module, inputs, TRN1)[0].tobytes()
-    for step in (NcForwardPsum(), order, NcAssignBanks(), NcAllocate(), NcSynchronise()):
+    for step in (
+        NcForwardPsumPass(),
+        order,
+        NcAssignBanksPass(),
+        NcAllocatePass(),
+        NcSynchronisePass(),
+    ):
         step.apply(Context(), module)
         module.verify()
         assert run_module(module, inputs, TRN1)[0].tobytes() == expected, step.name
@@ -90,5 +96,5 @@ def test_a_bank_that_is_written_again_is_copied() -> None:
     text = text.replace("    %m = nc.alloc", f"{line}\n    %m = nc.alloc", 1)
     module = LocatedParser(Registry.discover().context(), text, "m.mlir").parse_module()
     before = str(module)
-    NcForwardPsum().apply(Context(), module)
+    NcForwardPsumPass().apply(Context(), module)
     assert str(module) == before

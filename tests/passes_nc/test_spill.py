@@ -7,11 +7,11 @@ from xdsl.ir import SSAValue
 
 from neuronir.dialects.nc.structure import AllocOp
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.passes.nc.allocate import NcAllocate
-from neuronir.passes.nc.assign_banks import NcAssignBanks
-from neuronir.passes.nc.order import NcOrder
-from neuronir.passes.nc.spill import NcSpill
-from neuronir.passes.nc.synchronise import NcSynchronise
+from neuronir.passes.nc.allocate import NcAllocatePass
+from neuronir.passes.nc.assign_banks import NcAssignBanksPass
+from neuronir.passes.nc.order import NcOrderPass
+from neuronir.passes.nc.spill import NcSpillPass
+from neuronir.passes.nc.synchronise import NcSynchronisePass
 from tests.passes_nc.programs import Program, looped, mlp, rows, tile
 from tests.passes_nc.trace import check_memory, check_synchronised
 
@@ -41,11 +41,11 @@ def many_values(count: int) -> ModuleOp:
 def test_spilled_values(kib: int) -> None:
     module = many_values(14)
     for step in (
-        NcOrder(),
-        NcSpill(sbuf=kib * 1024),
-        NcAssignBanks(),
-        NcAllocate(sbuf=kib * 1024),
-        NcSynchronise(),
+        NcOrderPass(),
+        NcSpillPass(sbuf=kib * 1024),
+        NcAssignBanksPass(),
+        NcAllocatePass(sbuf=kib * 1024),
+        NcSynchronisePass(),
     ):
         step.apply(Context(), module)
         module.verify()
@@ -57,11 +57,11 @@ def test_spilled_values(kib: int) -> None:
 def test_mlp_spills() -> None:
     module = mlp(2, 4)
     for step in (
-        NcOrder(),
-        NcSpill(sbuf=10 * 1024),
-        NcAssignBanks(),
-        NcAllocate(sbuf=10 * 1024),
-        NcSynchronise(),
+        NcOrderPass(),
+        NcSpillPass(sbuf=10 * 1024),
+        NcAssignBanksPass(),
+        NcAllocatePass(sbuf=10 * 1024),
+        NcSynchronisePass(),
     ):
         step.apply(Context(), module)
         module.verify()
@@ -71,9 +71,9 @@ def test_mlp_spills() -> None:
 
 def test_error_has_a_map() -> None:
     module = many_values(14)
-    NcOrder().apply(Context(), module)
+    NcOrderPass().apply(Context(), module)
     with pytest.raises(NeuronError) as caught:
-        NcAllocate(sbuf=16 * 1024).apply(Context(), module)
+        NcAllocatePass(sbuf=16 * 1024).apply(Context(), module)
     text = str(caught.value)
     assert "NCC_EOOM002" in text and "16384 are available" in text
     assert "2048 bytes  written by nc.tensor_tensor of 'tensor_tensor.x'" in text
@@ -81,27 +81,27 @@ def test_error_has_a_map() -> None:
 
 def test_one_instruction_too_large() -> None:
     module = many_values(3)
-    NcOrder().apply(Context(), module)
+    NcOrderPass().apply(Context(), module)
     with pytest.raises(NeuronError, match="NCC_EOOM002"):
-        NcSpill(sbuf=4 * 1024).apply(Context(), module)
+        NcSpillPass(sbuf=4 * 1024).apply(Context(), module)
 
 
 def test_loop_does_not_fit() -> None:
     module = looped(40)
-    NcOrder(unroll=0, sbuf=2048).apply(Context(), module)
+    NcOrderPass(unroll=0, sbuf=2048).apply(Context(), module)
     with pytest.raises(NeuronError, match="NCC_EOOM002"):
-        NcSpill(sbuf=512).apply(Context(), module)
+        NcSpillPass(sbuf=512).apply(Context(), module)
 
 
 def test_weights_are_loaded_again() -> None:
     """The strips of one layer do not fit together: some are loaded more than once."""
     module = mlp(2, 8)
     for step in (
-        NcOrder(),
-        NcSpill(sbuf=22 * 1024),
-        NcAssignBanks(),
-        NcAllocate(sbuf=22 * 1024),
-        NcSynchronise(),
+        NcOrderPass(),
+        NcSpillPass(sbuf=22 * 1024),
+        NcAssignBanksPass(),
+        NcAllocatePass(sbuf=22 * 1024),
+        NcSynchronisePass(),
     ):
         step.apply(Context(), module)
         module.verify()
@@ -122,11 +122,11 @@ def test_a_buffer_larger_than_sbuf_leaves_nothing_behind() -> None:
     for i in reversed(range(4)):
         p.copy(rows(y, 512, 512, offset=i * 128 * 512), tile(large, 512, offset=i * 512))
     module = p.finish()
-    NcOrder().apply(Context(), module)
-    NcSpill(sbuf=6 * 1024).apply(Context(), module)
+    NcOrderPass().apply(Context(), module)
+    NcSpillPass(sbuf=6 * 1024).apply(Context(), module)
     allocs = [op for op in module.walk() if isinstance(op, AllocOp)]
     assert all(list(op.buffer.uses) for op in allocs)
-    for step in (NcAssignBanks(), NcAllocate(sbuf=6 * 1024), NcSynchronise()):
+    for step in (NcAssignBanksPass(), NcAllocatePass(sbuf=6 * 1024), NcSynchronisePass()):
         step.apply(Context(), module)
     check_memory(module)
     check_synchronised(module)

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 
-from neuronir.passes.nc.allocate import NcAllocate
-from neuronir.passes.nc.order import NcOrder
-from neuronir.passes.nc.synchronise import NcSynchronise
+from neuronir.passes.nc.allocate import NcAllocatePass
+from neuronir.passes.nc.order import NcOrderPass
+from neuronir.passes.nc.synchronise import NcSynchronisePass
 from tests.passes_nc.programs import mlp
 from tests.passes_nc.strategies import Case, straight_line
 from tests.passes_nc.trace import check_memory, check_synchronised, conflicting, trace
@@ -16,16 +16,16 @@ from tests.passes_nc.trace import check_memory, check_synchronised, conflicting,
 def _compile(module: ModuleOp, *, sbuf: int = 0) -> None:
     before = trace(module, placed=False)
     place_before = {e.node.op: i for i, e in enumerate(before)}
-    NcOrder(sbuf=sbuf).apply(Context(), module)
+    NcOrderPass(sbuf=sbuf).apply(Context(), module)
     after = {e.node.op: i for i, e in enumerate(trace(module, placed=False))}
     assert after.keys() == place_before.keys()
     for j, event in enumerate(before):
         for other in before[:j]:
             if conflicting(other, event):
                 assert after[other.node.op] < after[event.node.op]
-    NcAllocate(sbuf=sbuf).apply(Context(), module)
+    NcAllocatePass(sbuf=sbuf).apply(Context(), module)
     check_memory(module)
-    NcSynchronise().apply(Context(), module)
+    NcSynchronisePass().apply(Context(), module)
     module.verify()
     check_synchronised(module)
 

@@ -17,19 +17,19 @@ from neuronir.dialects.nc.ops import InstructionOp, View
 from neuronir.dialects.nc.structure import VariableOp
 from neuronir.dialects.support.dtypes import np_dtype
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.passes.nc.allocate import NcAllocate
-from neuronir.passes.nc.assign_banks import NcAssignBanks
+from neuronir.passes.nc.allocate import NcAllocatePass
+from neuronir.passes.nc.assign_banks import NcAssignBanksPass
 from neuronir.passes.nc.borders import Borders
 from neuronir.passes.nc.listing import variables
-from neuronir.passes.nc.order import NcOrder
-from neuronir.passes.nc.spill import NcSpill
-from neuronir.passes.nc.split_transfers import NcSplitTransfers
+from neuronir.passes.nc.order import NcOrderPass
+from neuronir.passes.nc.spill import NcSpillPass
+from neuronir.passes.nc.split_transfers import NcSplitTransfersPass
 from neuronir.passes.nc.verify_order import Snapshot, check_order, take_snapshot
 from neuronir.targets.simulator.functional import Options
 from neuronir.targets.simulator.ir_runner import run_module
 from tests.passes_nc.programs import Program, looped, mlp, rows, tile
 
-PLACED = (NcAssignBanks(), NcAllocate(), NcSplitTransfers())
+PLACED = (NcAssignBanksPass(), NcAllocatePass(), NcSplitTransfersPass())
 
 
 def _passed(module: ModuleOp, *steps: ModulePass) -> ModuleOp:
@@ -64,11 +64,13 @@ def _layers() -> ModuleOp:
 
 
 PROGRAMS: dict[str, Callable[[], ModuleOp]] = {
-    "written out": lambda: _passed(_bound(mlp(2, 2, 64)), NcOrder(), *PLACED),
-    "pipelined": lambda: _passed(_bound(looped(40)), NcOrder(), *PLACED),
-    "nested": lambda: _passed(_bound(looped(40, outer=3)), NcOrder(pipeline=False), *PLACED),
-    "layers": lambda: _passed(_layers(), NcOrder(unroll=0), *PLACED),
-    "spilled": lambda: _passed(_bound(mlp(3, 2, 64)), NcOrder(), NcSpill(sbuf=2560), *PLACED),
+    "written out": lambda: _passed(_bound(mlp(2, 2, 64)), NcOrderPass(), *PLACED),
+    "pipelined": lambda: _passed(_bound(looped(40)), NcOrderPass(), *PLACED),
+    "nested": lambda: _passed(_bound(looped(40, outer=3)), NcOrderPass(pipeline=False), *PLACED),
+    "layers": lambda: _passed(_layers(), NcOrderPass(unroll=0), *PLACED),
+    "spilled": lambda: _passed(
+        _bound(mlp(3, 2, 64)), NcOrderPass(), NcSpillPass(sbuf=2560), *PLACED
+    ),
 }
 
 

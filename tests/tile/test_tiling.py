@@ -14,7 +14,7 @@ from neuronir.dialects.nc.machine import get_machine
 from neuronir.driver.compiler import compile_text
 from neuronir.driver.options import CompileOptions
 from neuronir.passes.hlo.support.walk import functions
-from neuronir.passes.tile.expand_composites import TileExpandComposites
+from neuronir.passes.tile.expand_composites import TileExpandCompositesPass
 from neuronir.passes.tile.fuse import write_groups
 from neuronir.passes.tile.group import make_group
 from neuronir.passes.tile.grouping import Grouping
@@ -120,7 +120,7 @@ def module_of(body: str) -> ModuleOp:
     text = f"HloModule m\n{REDUCERS}\nENTRY main {{\n  {body}\n}}\n"
     module = compile_text(text, "trn1", CompileOptions(compile_to="hlo", auto_cast="none")).module
     assert module is not None
-    TileExpandComposites().apply(Context(), module)
+    TileExpandCompositesPass().apply(Context(), module)
     return module
 
 

@@ -16,6 +16,7 @@ def test_pass(name: str) -> None:
     pass_type = NEURONIR_UNIVERSE.all_passes[name]()
     assert issubclass(pass_type, ModulePass)
     assert pass_type.name == name
+    assert pass_type.__name__ == "".join(map(str.capitalize, name.split("-"))) + "Pass"
     assert summary(pass_type)
     assert name.split("-")[0] in ("hlo", "tile", "nc", "lower")
 

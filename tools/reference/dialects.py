@@ -13,9 +13,10 @@ from xdsl.irdl import (
     VarOperandDef,
     VarResultDef,
 )
-from xdsl.irdl.constraints import AnyAttr
+from xdsl.irdl.constraints import AnyAttr, AnyOf
 
 from neuronir.dialects.hlo import HLO
+from neuronir.dialects.hlo.kinds import ANY, TensorOf
 from neuronir.dialects.hlo.shape_inference import _CHECK, _INFER
 from neuronir.dialects.nc.dialect import NC
 from neuronir.dialects.nc.opcodes import OPCODES, OpSpec, Param
@@ -151,6 +152,10 @@ def _kind(constraint: AttrConstraint | RangeConstraint) -> str:
     inner = getattr(inner, "constr", None) or getattr(constraint, "constr", None) or constraint
     if isinstance(inner, AnyAttr):
         return "any"
+    if isinstance(inner, AnyOf):
+        return " or ".join(map(_kind, inner.attr_constrs))
+    if isinstance(inner, TensorOf) and inner.kind is not ANY:
+        return f"`tensor` ({inner.kind.name.removeprefix('a ')})"
     bases = inner.get_bases() if isinstance(inner, AttrConstraint) else None
     names = sorted(str(getattr(base, "name", base.__name__)) for base in bases or ())
     return ", ".join(f"`{name.removeprefix('builtin.')}`" for name in names) or "any"

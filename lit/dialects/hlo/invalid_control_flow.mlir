@@ -1,7 +1,7 @@
 // RUN: neuron-opt %s --verify-diagnostics --split-input-file
 
 func.func @f(%x: tensor<2xf32>) {
-  // expected-error@+1 {{operand must be a tuple, is tensor<2xf32>}}
+  // expected-error@+1 {{operand 'operand' at position 0 does not verify: must be a tuple, is tensor<2xf32>}}
   %r = hlo.get_tuple_element %x index = 0 : tensor<2xf32>
   func.return
 }
@@ -94,7 +94,7 @@ func.func @f(%n: tensor<i32>) {
 // -----
 
 func.func @f(%x: tensor<4xf32>) {
-  // expected-error@+1 {{operands must be tokens, one is tensor<4xf32>}}
+  // expected-error@+1 {{operand 'inputs' at position 0 does not verify: must be a token, is tensor<4xf32>}}
   %r = hlo.after_all %x : (tensor<4xf32>) -> !hlo.token
   func.return
 }
@@ -121,7 +121,7 @@ func.func @f(%x: tensor<4xf32>) {
 // -----
 
 func.func @f(%x: tensor<4xf32>) {
-  // expected-error@+1 {{operand must be a tuple, is tensor<4xf32>}}
+  // expected-error@+1 {{operand 'operand' at position 0 does not verify: must be a tuple, is tensor<4xf32>}}
   %r = hlo.get_tuple_element %x index = 0 : tensor<4xf32>
   func.return
 }
@@ -129,7 +129,7 @@ func.func @f(%x: tensor<4xf32>) {
 // -----
 
 func.func @f(%p: tensor<f32>, %x: tensor<4xf32>) {
-  // expected-error@+1 {{index must be a scalar i1 or i32, is tensor<f32>}}
+  // expected-error@+1 {{operand 'index_or_pred' at position 0 does not verify: element type must be integer or pred, is f32}}
   %r = hlo.conditional %p, %x, %x ({
   ^bb0(%a: tensor<4xf32>):
     hlo.return %a : tensor<4xf32>

@@ -38,7 +38,7 @@ _VIEWS = (ConcatenateOp, ReshapeOp, TransposeOp)
 
 
 @dataclass(frozen=True)
-class HloSplitAttention(ModulePass):
+class HloSplitAttentionPass(ModulePass):
     """Compute attention with short rows by tiles of its batch and heads.
 
     Rows longer than a PSUM bank are left to the lowering. Without a target, the module is not
@@ -80,10 +80,10 @@ def split_block(block: Block, machine: Machine, columns: int) -> None:
         for d, size in enumerate(sizes):
             made = [tile for part in made for tile in _split(part, d, size, slices, place)]
         _cast_parts(made[0][-1].results[0])
-        record(HloSplitAttention.name, "attentions")
-        record(HloSplitAttention.name, "tiles", len(made))
-        record(HloSplitAttention.name, "bytes of scores", scores)
-        record(HloSplitAttention.name, "bytes of scores of one tile", scores // count)
+        record(HloSplitAttentionPass.name, "attentions")
+        record(HloSplitAttentionPass.name, "tiles", len(made))
+        record(HloSplitAttentionPass.name, "bytes of scores", scores)
+        record(HloSplitAttentionPass.name, "bytes of scores of one tile", scores // count)
 
 
 def find_chain(product: Operation, machine: Machine) -> list[Operation] | None:

@@ -38,7 +38,7 @@ MOST_ACROSS = 2000
 
 
 @dataclass(frozen=True)
-class HloSplitBatch(ModulePass):
+class HloSplitBatchPass(ModulePass):
     """Split the batch into strands whose tensor and vector phases overlap.
 
     The strands are staggered, so that long matmuls of one strand run beside vector phases of
@@ -79,19 +79,19 @@ def split_function(function: FuncOp, machine: Machine, strands: int) -> None:
         return
     if not strands and not worthwhile(list(region.tilings), region.extent, machine):
         return
-    record(HloSplitBatch.name, "strands", count)
+    record(HloSplitBatchPass.name, "strands", count)
     ops = list(region.tilings)
-    record(HloSplitBatch.name, "ops", len(ops))
+    record(HloSplitBatchPass.name, "ops", len(ops))
     if count * len(ops) <= MOST_ACROSS:
         function.attributes[ACROSS] = IntegerAttr(count, i64)
         order = interleaved(ops, count, machine, ahead=True)
     else:
-        record(HloSplitBatch.name, "layers left by all strands at once, for the number of ops")
+        record(HloSplitBatchPass.name, "layers left by all strands at once, for the number of ops")
         order = in_layers(block, ops, count, machine)
     if gains():
         lockstep, staggered = estimate_ns(order, count, machine)
-        record(HloSplitBatch.name, "estimated ns in lockstep", round(lockstep))
-        record(HloSplitBatch.name, "estimated ns staggered", round(staggered))
+        record(HloSplitBatchPass.name, "estimated ns in lockstep", round(lockstep))
+        record(HloSplitBatchPass.name, "estimated ns staggered", round(staggered))
     split(block, region, order, count)
 
 

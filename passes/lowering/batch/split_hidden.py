@@ -48,7 +48,7 @@ _MEMBERS = ELEMENTWISE | {"hlo.broadcast", "hlo.composite", "hlo.dot"}
 
 
 @dataclass(frozen=True)
-class HloSplitHidden(ModulePass):
+class HloSplitHiddenPass(ModulePass):
     """Compute large values between dots in parts of the contraction, if all values then fit in
     SBUF.
 

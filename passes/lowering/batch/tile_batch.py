@@ -28,7 +28,7 @@ its output and the values in between, and the filters of the next layers are bei
 
 
 @dataclass(frozen=True)
-class HloTileBatch(ModulePass):
+class HloTileBatchPass(ModulePass):
     """Compute large activations of a convolutional network by parts of the batch.
 
     If a value with a batch dimension exceeds a fifth of SBUF, the pass replicates it and the ops
@@ -66,10 +66,10 @@ def tile_block(block: Block, machine: Machine, parts: int) -> None:
         return
     order = [(part, op) for part in range(parts) for op in region.tilings]
     split(block, region, order, parts)
-    record(HloTileBatch.name, "parts", parts)
-    record(HloTileBatch.name, "ops", len(region.tilings))
-    record(HloTileBatch.name, "bytes of the largest activation", most)
-    record(HloTileBatch.name, "bytes of a part of it", most // parts)
+    record(HloTileBatchPass.name, "parts", parts)
+    record(HloTileBatchPass.name, "ops", len(region.tilings))
+    record(HloTileBatchPass.name, "bytes of the largest activation", most)
+    record(HloTileBatchPass.name, "bytes of a part of it", most // parts)
 
 
 def _bytes(value: SSAValue) -> int:

@@ -36,7 +36,7 @@ LONGEST = 64
 
 
 @dataclass(frozen=True)
-class HloTileRows(ModulePass):
+class HloTileRowsPass(ModulePass):
     """Compute activations that are too large for SBUF by bands of rows.
 
     If the operands and the result of a convolution, a pooling or an elementwise op take most of
@@ -72,11 +72,11 @@ def tile_block(block: Block, machine: Machine, bands: int) -> None:
         largest = max(nbytes(op.results[0]) for op in region.ops)
         order = [(part, op) for part in range(region.count) for op in region.ops]
         write_parts(block, region, order)
-        record(HloTileRows.name, "regions")
-        record(HloTileRows.name, "bands", region.count)
-        record(HloTileRows.name, "ops", len(region.ops))
-        record(HloTileRows.name, "bytes of the largest activation", largest)
-        record(HloTileRows.name, "bytes of a band of it", largest // region.count)
+        record(HloTileRowsPass.name, "regions")
+        record(HloTileRowsPass.name, "bands", region.count)
+        record(HloTileRowsPass.name, "ops", len(region.ops))
+        record(HloTileRowsPass.name, "bytes of the largest activation", largest)
+        record(HloTileRowsPass.name, "bytes of a band of it", largest // region.count)
 
 
 class Bands:
