@@ -5,8 +5,8 @@ import pytest
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import Builtin, ModuleOp
-from xdsl.parser import Parser
 
+from neuronir._xdsl import LocatedParser
 from neuronir.dialects.nc.dialect import NC
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.targets.simulator.functional import Options
@@ -25,7 +25,7 @@ def module(body: str, variables: str = "", functions: str = "") -> ModuleOp:
       nc.func "main" {{ {body} nc.return }}
       {functions}
     }}"""
-    return Parser(context, text).parse_module()
+    return LocatedParser(context, text, "test.mlir").parse_module()
 
 
 DOUBLED = f"""
@@ -98,7 +98,7 @@ def test_errors_name_the_source() -> None:
       %a = nc.alloc : memref<128x8xf32, {SBUF}>
       %p = nc.alloc : memref<128x8xf32, {PSUM}>
       nc.tensor_copy (%p[0:128 | 8:1 | 0]) = (%a[0:128 | 8:1 | 0])
-        attributes {{metadata = {{op_name = "layer/copy"}}}}
+        loc(fused<{{metadata = {{op_name = "layer/copy"}}}}>["copy"])
     """
     with pytest.raises(NeuronError, match="NIR_SIM001(.|\n)*layer/copy"):
         run_module(module(body), [])
