@@ -22,8 +22,8 @@ class Cost:
     For a transfer, `bytes` is the amount that the DMA engines move (the wider side), and
     `hbm_read_bytes` and `hbm_write_bytes` are the traffic to HBM. It has `descriptors` that take
     `descriptor_ns` each and are spread over at most `parallel` DMA engines. A queue can use at most
-    the fraction `share` of each DMA engine. The engine that
-    triggers it needs `software_ns` to generate descriptors.
+    the fraction `share` of each DMA engine. The engine that triggers it needs `software_ns` to
+    generate descriptors.
     """
 
     issue_ns: float

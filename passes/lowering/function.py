@@ -71,7 +71,7 @@ from neuronir.passes.lowering.rules.window import lower_reduce_window
 from neuronir.passes.lowering.state import Lowering, Rule
 from neuronir.passes.lowering.streaming.group import Group, groups_inside, in_order
 from neuronir.passes.lowering.streaming.groups import SEED_SHARE, find_groups
-from neuronir.passes.lowering.streaming.tile_loops import copy_in_hbm, lower_group
+from neuronir.passes.lowering.streaming.tile_loops import copied_in_hbm, lower_group
 from neuronir.passes.nc.bodies import take_out
 from neuronir.passes.statistics import record
 
@@ -350,7 +350,7 @@ def store(state: Lowering, value: Value, target: object) -> None:
     converter = state.converter
     value = full_value(state, value)
     form = next((f for f in converter.source_forms(value) if not f.hbm), None)
-    if form is None and not fits(state, value) and copy_in_hbm(state, value, target):
+    if form is None and not fits(state, value) and copied_in_hbm(state, value, target):
         return
     if form is None:
         partition = state.default_partition(value.support)

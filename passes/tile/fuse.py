@@ -22,11 +22,12 @@ from neuronir.passes.tile.group import Group, is_cast, is_source, is_view
 from neuronir.passes.tile.grouping import Grouping
 from neuronir.passes.tile.insert_results import insert_results
 from neuronir.passes.tile.join_arrays import join_arrays
-from neuronir.passes.tile.loops import Nest, Where
+from neuronir.passes.tile.loops import Nest
 from neuronir.passes.tile.plugins import load_rules
 from neuronir.passes.tile.recompute import recompute
 from neuronir.passes.tile.residency import may_stay, settle
 from neuronir.passes.tile.room import Room, room_bytes
+from neuronir.passes.tile.where import Where
 
 MOST_CHANGES = 4
 """Limit of repeated searches for groups after values are recomputed."""

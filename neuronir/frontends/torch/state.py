@@ -247,7 +247,7 @@ class _Calls:
                 if tracer is not None:
                     sys.settrace(tracer)
                 return list(pytree.tree_leaves(self._module(*args, **kwargs)))
-            except Exception:
+            except Exception:  # of the user's model: `check` tells that a second call fails
                 return None
             finally:
                 sys.settrace(before)

@@ -13,6 +13,9 @@ from neuronir.passes.lowering.layouts.values import Value, new_value
 from neuronir.passes.lowering.layouts.views import chunks, walked
 from neuronir.passes.lowering.state import Lowering
 
+FILLED_BYTES = 8192
+"""Bytes of a partition that hold a number, from where an array in HBM is filled."""
+
 
 def holds(form: Form, value: Value) -> bool:
     """Return whether a copy has the value's type: parameters may differ, because loads convert."""
@@ -22,13 +25,8 @@ def holds(form: Form, value: Value) -> bool:
 def row_major_in_hbm(state: Lowering, value: Value) -> Form | None:
     """Return a row-major copy of a value in HBM in its type, if there is one."""
     for form in state.converter.source_forms(value):
-        plain = all(s == a.stride for a, s in form.free)
-        if form.hbm and plain and holds(replace(form, dtype=""), value):
-            covered = 1
-            for a, _ in form.free:
-                covered *= a.size
-            if covered == value.size:
-                return form
+        if form.hbm and is_dense(form, value) and holds(replace(form, dtype=""), value):
+            return form
     return None
 
 
@@ -97,10 +95,6 @@ def is_dense(form: Form, value: Value) -> bool:
         all(stride == a.stride for a, stride in form.free)
         and prod(a.size for a, _ in form.free) == value.size
     )
-
-
-FILLED_BYTES = 8192
-"""Bytes of a partition that hold a number, from where an array in HBM is filled."""
 
 
 def fill(emitter: Emitter, number: float, value: Value, target: Form) -> None:

@@ -13,12 +13,12 @@ from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.hlo.control_flow import TupleOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.passes.lowering.conversion.convert import hbm_form
-from neuronir.passes.lowering.conversion.memory import result_in_hbm
+from neuronir.passes.lowering.conversion.memory import copy_in_hbm, result_in_hbm
 from neuronir.passes.lowering.emitter import view_dtype
 from neuronir.passes.lowering.layouts.demand import TURNED
 from neuronir.passes.lowering.layouts.layout import Form, row_major
 from neuronir.passes.lowering.layouts.values import Value, new_value
-from neuronir.passes.lowering.layouts.views import chunks, plan
+from neuronir.passes.lowering.layouts.views import plan
 from neuronir.passes.lowering.products.assigned import BLOCKS
 from neuronir.passes.lowering.products.block_attribute import pinned_tiles
 from neuronir.passes.lowering.products.blocked import lower_blocked
@@ -92,15 +92,14 @@ def _lower_product(state: Lowering, op: Operation) -> None:
     state.done.add(op)
 
 
-def copy_in_hbm(state: Lowering, value: Value, target: Form) -> bool:
-    """Copy a value within HBM; return False if it has another order or type there."""
+def copied_in_hbm(state: Lowering, value: Value, target: Form) -> bool:
+    """Copy a value in any order within HBM; return False if it has another order or type there."""
     for form in state.converter.source_forms(value):
         if not form.hbm or view_dtype(form.at(0, 1, ())) is not value.dtype:
             continue
         dims = plan([target, form], [a for a, _ in target.free])
         if dims is not None and len(dims) < state.machine.dma_max_dims:
-            for piece in chunks(dims, 1, state.machine.dma_max_dims - 1, 1 << 40):
-                state.emitter.dma(piece.view(target, 0), piece.view(form, 1))
+            copy_in_hbm(state.emitter, form, target)
             return True
     return False
 

@@ -14,6 +14,7 @@ def join_in_hbm(state: Lower, op: Operation) -> bool:
     whole = state.joined.get(op) or result_in_hbm(state, op.results[0])
     for i, v in enumerate(op.operands):
         part = position(op, i, whole)
+        assert part is not None  # row-major
         if state.memory[v] != part:
             copy_in_hbm(state.emitter, state.memory[v], part)
     state.memory[op.results[0]] = whole

@@ -186,14 +186,14 @@ def part_in_hbm(state: Lower, value: SSAValue) -> Form | None:
     return position(op, list(op.operands).index(value), state.joined[op])
 
 
-def position(op: Operation, index: int, form: Form) -> Form:
-    """Return the part of a row-major copy of a concatenation that an operand is."""
+def position(op: Operation, index: int, form: Form) -> Form | None:
+    """Return the part of a copy of a concatenation that an operand is; None if it has none, which
+    a row-major copy in HBM always has.
+    """
     shape, d = shape_of(op.results[0]), integer(op, "dimension")
     starts = [0] * len(shape)
     starts[d] = sum(shape_of(v)[d] for v in op.operands[:index])
-    part = slice_form(form, shape, shape_of(op.operands[index]), [(n, ()) for n in starts])
-    assert part is not None
-    return part
+    return slice_form(form, shape, shape_of(op.operands[index]), [(n, ()) for n in starts])
 
 
 @register_lowering("tensor.insert_slice")

@@ -13,12 +13,12 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.layout import layout_of
 from neuronir.dialects.tile.rules import shape_of
-from neuronir.passes.hlo.support.values import integer, ints
+from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.lowering.layouts.layout import Form, dim_atoms
 from neuronir.passes.lowering.layouts.mirror import mirror
 from neuronir.passes.lowering.layouts.views import chunks, plan, walked
 from neuronir.passes.tile.layouts.maps import own
-from neuronir.passes.tile.lower.memory import copy
+from neuronir.passes.tile.lower.memory import copy, position
 from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.lower.steps import MAX_DIMS
 from neuronir.passes.tile.lower.values import Number
@@ -85,10 +85,7 @@ def piece_of(state: Lower, op: Operation, index: int) -> Form | None:
         low, inner = ints(op, "edge_padding_low"), ints(op, "interior_padding")
         steps = [n + 1 for n in inner]
         return slice_form(whole, shape, piece, [(n, ()) for n in low], steps)
-    d = integer(op, "dimension")
-    starts = [0] * len(shape)
-    starts[d] = sum(shape_of(v)[d] for v in op.operands[:index])
-    return slice_form(whole, shape, piece, [(n, ()) for n in starts])
+    return position(op, index, whole)
 
 
 def part_of_whole(state: Lower, op: InsertSliceOp) -> Form:
