@@ -97,7 +97,8 @@ def _main(words: list[str]) -> int:
         return _accuracy(args, options)
     try:
         targets = args.target or ("trn1", "inf1")
-        report = check_model(args.model, targets, options, lower=not args.operators_only)
+        with handling(_warn):
+            report = check_model(args.model, targets, options, lower=not args.operators_only)
     except RunFailure as failure:
         print(failure.diagnostic.render({}, args.model), file=sys.stderr)
         return INTERNAL if failure.internal else USER_ERROR

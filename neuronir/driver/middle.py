@@ -122,6 +122,8 @@ def choose_middle(
         most = LARGEST_FAR if far else LARGEST
         if tried is not None or time <= near_ns(module, machine) or _size(module) > most:
             return direct
+        if not machine.has_control_flow and _size(direct.result.module) > SEARCHED:
+            return direct
     try:
         if tried is not None:
             raise tried
@@ -214,6 +216,8 @@ def through_tiles(
         spills = spilled > SPILLED * time * machine.dma_gbps
         large = _size(result.module) > SEARCHED
         if not spills and (best[0] <= near or large or time <= TIGHT * busy):
+            break
+        if not machine.has_control_flow:
             break
     if best is not None:
         return best

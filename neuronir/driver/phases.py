@@ -30,6 +30,8 @@ _PASSES = {
 # one.
 _ORDER_OPTIONS = {1: ("{window=64}",), 2: ("",), 3: ("", "{window=1536}", "{window=64}")}
 
+_TILED_ENGINES = {"PE", "ACT", "DVE"}
+"""Engines that the instructions of phase `tiled` use on every machine."""
 
 NARROW = (
     "hlo-inline,hlo-fold-conditional,hlo-unroll-while{mode=unroll},hlo-constant-fold,hlo-dce,"
@@ -132,9 +134,10 @@ def pipelines_of(target: TargetLike) -> Mapping[str, str]:
 def can_tile(target: TargetLike) -> bool:
     """Return whether phase `tiled` supports a machine.
 
-    Its PE must support fp32, and the target must not define its own pipeline to phase `virtual`.
+    It must have engines PE, ACT and DVE, and the target must not define its own pipeline to phase
+    `virtual`.
     """
-    return "F32" in target.machine.matmul_dtypes and "virtual" not in target.pipelines
+    return _TILED_ENGINES <= target.machine.engines and "virtual" not in target.pipelines
 
 
 def phases_between(first: str, last: str, *, tiled: bool) -> tuple[str, ...]:

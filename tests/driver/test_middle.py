@@ -18,8 +18,10 @@ from neuronir.driver.middle import as_failure, choose_middle, through_tiles
 from neuronir.driver.options import TILINGS
 from neuronir.driver.pass_runner import RunFailure
 from neuronir.passes.tile.lower_tile_to_nc import LowerTileToNcPass
+from neuronir.targets import registry
 from neuronir.targets.simulator.functional import run
 from neuronir.targets.simulator.timing import simulate_timing
+from neuronir.targets.trn1 import TARGET as TRN1
 from tests.driver.models import DENSE
 from tests.driver.test_pipelined import LOOP
 
@@ -67,9 +69,25 @@ def test_small_programs_are_compiled_once() -> None:
 @pytest.mark.parametrize(
     "options", [replace(EXACT, tiling="always"), replace(EXACT, compile_to="tiled")]
 )
-def test_inf1_has_no_tiles(options: CompileOptions) -> None:
+def test_a_target_with_its_own_way_to_nc_has_no_tiles(
+    options: CompileOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_extra", {})
+    machine = replace(TRN1.machine, name="own")
+    pipelines = {"virtual": "lower-hlo-to-nc{target=own}"}
+    registry.register_target(replace(TRN1, name="own", machine=machine, pipelines=pipelines))
     with pytest.raises(NeuronError, match="NIR_DRV011"):
-        compile_text(DENSE, "inf1", options)
+        compile_text(DENSE, "own", options)
+
+
+def test_inf1_has_tiles() -> None:
+    program = compile_text(TURN, "inf1", replace(EXACT, tiling="always")).program
+    assert program is not None
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1536, 2048)).astype(np.float32)
+    y = rng.normal(size=(2048, 1536)).astype(np.float32)
+    (got,) = run(program, [x, y], get_machine("inf1")).outputs
+    np.testing.assert_array_equal(got, x.T + y)
 
 
 class Compiles:
@@ -153,6 +171,18 @@ def test_a_refusal_is_the_first_one() -> None:
     with pytest.raises(RunFailure) as raised:
         choose_middle(module, get_machine("trn1"), ways)
     assert raised.value is first and ways.asked == ["direct", "80"]
+
+
+def test_smaller_tiles_only_for_room_without_control_flow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All iterations become instructions there, so attempts are slow."""
+    module = compile_text(TURN, "inf1", replace(EXACT, compile_to="hlo")).module
+    monkeypatch.setattr(middle, "same_groups", lambda *_: False)
+    ways = Compiles({"direct": failure("NCC_EOOM002"), "80": failure("NCC_EOOM002")})
+    monkeypatch.setattr(middle, "_timing", lambda result, machine: (4e6, 0.0))
+    assert choose_middle(module, get_machine("inf1"), ways).tiled
+    assert ways.asked == ["direct", "80", "50"]
 
 
 def test_the_direct_way_stays_where_tiles_are_refused() -> None:

@@ -24,7 +24,7 @@ def test_eviction_adds_constant_bias_and_applies_function(dimension: int) -> Non
     )
     rng = np.random.default_rng(dimension)
     bias = rng.standard_normal(bias_size).astype(np.float32) * 16
-    options = CompileOptions(weights={"arg2": bias})
+    options = CompileOptions(weights={"arg2": bias}, tiling="never")
     result = compile_text(text, "inf1", options)
     assert result.program is not None
     items = [i for engine in result.program.streams["main"].values() for i in engine]
