@@ -6,7 +6,9 @@ _FOUND = "hlo-inline,hlo-fold-conditional,hlo-unroll-while"
 SIMPLIFY = f"{_FOUND},{_CLEAN}"
 """One function without calls, inner tuples or dead code; static loops know their trip count."""
 
-UNROLL = f'hlo-inline,hlo-fold-conditional,hlo-unroll-while{{mode="unroll"}},{_CLEAN}'
+UNROLL = (
+    f'hlo-inline,hlo-fold-conditional,hlo-unroll-while{{mode="unroll"}},hlo-emulate-uint64,{_CLEAN}'
+)
 """The same with static loops unrolled, except for large ones that can stay loops to the end."""
 
 UNROLL_ALL = 'hlo-unroll-while{mode="unroll" loop_ops=5000 simplify=true}'

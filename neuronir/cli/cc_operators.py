@@ -27,6 +27,7 @@ _PUBLISHED: dict[str, tuple[str, ...]] = {
     "Not": ("LogicalNot", "Not"),
     "Power": ("Pow",),
     "Reverse": ("Rev",),
+    "Rng": ("RngNormal", "RngUniform"),
     "Sine": ("Sin",),
     "Subtract": ("Sub",),
     "Topk": ("TopK",),

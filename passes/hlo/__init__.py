@@ -21,6 +21,7 @@ _PASSES = {
     "hlo-scatter-to-dot": ("scatter_to_dot", "HloScatterToDotPass"),
     "hlo-auto-cast": ("auto_cast", "HloAutoCastPass"),
     "hlo-narrow-int64": ("narrow_int64", "HloNarrowInt64Pass"),
+    "hlo-emulate-uint64": ("emulate_uint64", "HloEmulateUint64Pass"),
     "hlo-decompose": ("decompose", "HloDecomposePass"),
     "hlo-exact-integers": ("exact_integers", "HloExactIntegersPass"),
     "hlo-verify-supported": ("verify_supported", "HloVerifySupportedPass"),

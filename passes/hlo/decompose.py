@@ -18,6 +18,7 @@ from neuronir.passes.hlo.decompositions import (
     hyperbolic,
     normalization,
     precision,
+    random_bits,
     rounding,
     row_sorts,
     row_tops,
@@ -54,6 +55,7 @@ def decompositions() -> Mapping[str, Rule]:
         sorting,
         stages,
         total_order,
+        random_bits,
     )
     for family in families:
         merged.update(family.RULES)

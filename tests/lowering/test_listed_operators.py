@@ -137,6 +137,16 @@ CASES: dict[str, tuple[str, str]] = {
     ),
     "reshape": ("", "x = f32[4,3] parameter(0)\n ROOT r = f32[2,6] reshape(x)"),
     "reverse": ("", "x = f32[4] parameter(0)\n ROOT r = f32[4] reverse(x), dimensions={0}"),
+    "rng": (
+        "",
+        "x = f32[16] parameter(0)\n a = f32[] constant(-1)\n b = f32[] constant(1)\n"
+        " u = f32[16] rng(a, b), distribution=rng_uniform\n ROOT r = f32[16] add(x, u)",
+    ),
+    "rng-bit-generator": (
+        "",
+        "x = u32[4] parameter(0)\n"
+        " ROOT r = (u32[4], u32[16]) rng-bit-generator(x), algorithm=rng_default",
+    ),
     "scatter": (
         ADD,
         "x = f32[8,3] parameter(0)\n i = s32[4,1] parameter(1)\n u = f32[4,3] parameter(2)\n"

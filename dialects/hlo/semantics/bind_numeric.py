@@ -7,6 +7,7 @@ import numpy as np
 from xdsl.dialects.builtin import FloatAttr, TupleType
 from xdsl.ir import Operation
 
+from neuronir.dialects.hlo.random import stream_key
 from neuronir.dialects.hlo.semantics import linear_algebra, normalization, random_bits
 from neuronir.dialects.hlo.semantics.convolution import DimensionNumbers, Window, convolution
 from neuronir.dialects.hlo.semantics.linear import dot
@@ -135,4 +136,5 @@ def _rng_bit_generator(op: Operation) -> Bound:
 def _rng(op: Operation) -> Bound:
     shape, _ = result_of(op)
     normal = text(op, "distribution") == "rng_normal"
-    return partial(random_bits.rng_normal if normal else random_bits.rng_uniform, shape=shape)
+    draw = random_bits.rng_normal if normal else random_bits.rng_uniform
+    return partial(draw, key=stream_key(op), shape=shape)

@@ -12,10 +12,11 @@ import numpy as np
 
 from neuronir.dialects.hlo.semantics.numeric import Array
 
-_THREEFRY_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_THREEFRY_PARITY = np.uint32(0x1BD11BDA)
-_PHILOX_MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
-_PHILOX_WEYL = (np.uint32(0x9E3779B9), np.uint32(0xBB67AE85))
+THREEFRY_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+THREEFRY_PARITY = 0x1BD11BDA
+PHILOX_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+PHILOX_WEYL = (0x9E3779B9, 0xBB67AE85)
+"""The constants of the generators (Salmon et al., SC 2011)."""
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 
@@ -32,10 +33,10 @@ def _join(low: Array, high: Array) -> Array:
 def threefry_2x32(x0: Array, x1: Array, key: Array) -> tuple[Array, Array]:
     """Apply the twenty rounds of Threefry to pairs of u32 under one u64 key."""
     key0, key1 = _halves(np.asarray(key, np.uint64))
-    schedule = (key0, key1, key0 ^ key1 ^ _THREEFRY_PARITY)
+    schedule = (key0, key1, key0 ^ key1 ^ np.uint32(THREEFRY_PARITY))
     x0, x1 = x0 + schedule[0], x1 + schedule[1]
     for group in range(5):
-        for rotation in _THREEFRY_ROTATIONS[group % 2]:
+        for rotation in THREEFRY_ROTATIONS[group % 2]:
             x0 = x0 + x1
             x1 = (x1 << np.uint32(rotation)) | (x1 >> np.uint32(32 - rotation))
             x1 = x0 ^ x1
@@ -49,10 +50,10 @@ def philox_4x32(words: Sequence[Array], key: Array) -> list[Array]:
     x = list(words)
     key0, key1 = _halves(np.asarray(key, np.uint64))
     for _ in range(10):
-        low0, high0 = _halves(x[0].astype(np.uint64) * _PHILOX_MULTIPLIERS[0])
-        low1, high1 = _halves(x[2].astype(np.uint64) * _PHILOX_MULTIPLIERS[1])
+        low0, high0 = _halves(x[0].astype(np.uint64) * np.uint64(PHILOX_MULTIPLIERS[0]))
+        low1, high1 = _halves(x[2].astype(np.uint64) * np.uint64(PHILOX_MULTIPLIERS[1]))
         x = [high1 ^ x[1] ^ key0, low1, high0 ^ x[3] ^ key1, low0]
-        key0, key1 = key0 + _PHILOX_WEYL[0], key1 + _PHILOX_WEYL[1]
+        key0, key1 = key0 + np.uint32(PHILOX_WEYL[0]), key1 + np.uint32(PHILOX_WEYL[1])
     return x
 
 
@@ -69,28 +70,30 @@ def threefry_bits(state: Array, shape: Sequence[int], dtype: np.dtype[Any]) -> t
     return new_state, bits.astype(unsigned(dtype)).view(dtype)
 
 
-def _threefry_words(key: Array, counter: Array, shape: Sequence[int]) -> tuple[int, Array]:
-    """Return the number of counters used, and u32 words of `shape` (two for each counter).
+def threefry_split(shape: Sequence[int]) -> tuple[int, list[int]]:
+    """Return the dimension along which the two words of a counter are adjacent, and the shape of
+    the counters.
 
-    The two words of a counter are adjacent along the first even dimension. If no dimension is even,
-    they are adjacent along the largest one, whose last word is dropped.
+    It is the first even dimension. If no dimension is even, it is the largest one, whose last word
+    is dropped. A scalar is a vector of one element.
     """
     dims = list(shape) or [1]
     even = [i for i, n in enumerate(dims) if n % 2 == 0]
     split = even[0] if even else dims.index(max(dims))
-    half = list(dims)
-    half[split] = -(-dims[split] // 2)
-    if not shape:
-        half = [1]
+    dims[split] = -(-dims[split] // 2)
+    return split, dims
+
+
+def _threefry_words(key: Array, counter: Array, shape: Sequence[int]) -> tuple[int, Array]:
+    """Return the number of counters used, and u32 words of `shape` (two for each counter)."""
+    split, half = threefry_split(shape)
     inputs = counter + np.arange(math.prod(half), dtype=np.uint64).reshape(half)
     pair = threefry_2x32(*_halves(inputs), key)
     joined = np.stack(pair, axis=split + 1)
     doubled = list(half)
     doubled[split] *= 2
-    words = joined.reshape(doubled)
-    cut = [slice(None)] * len(dims)
-    cut[split] = slice(0, dims[split])
-    return inputs.size, words[tuple(cut)].reshape(tuple(shape))
+    cut = tuple(slice(0, n) for n in shape or [1])
+    return inputs.size, joined.reshape(doubled)[cut].reshape(tuple(shape))
 
 
 def philox_bits(state: Array, shape: Sequence[int], dtype: np.dtype[Any]) -> tuple[Array, Array]:
@@ -132,18 +135,40 @@ def rng_bit_generator(
         return philox_bits(state, shape, dtype)
 
 
-def rng_uniform(low: Array, high: Array, shape: Sequence[int]) -> Array:
-    """Return uniform values in [low, high) from a fixed stream (HLO does not define the stream)."""
-    generator = np.random.Generator(np.random.Philox(0))
-    if np.asarray(low).dtype.kind in "iu":
-        return generator.integers(int(low), int(high), tuple(shape)).astype(low.dtype)
-    unit = generator.random(tuple(shape), dtype=np.float64)
-    wide_low, wide_high = np.float64(low), np.float64(high)
-    return np.asarray(wide_low + unit * (wide_high - wide_low)).astype(low.dtype)
+def unit_interval(bits: Array) -> Array:
+    """Return u32 bits as f32 in [0, 1): the upper 23 bits are the mantissa of 1 to 2, less 1."""
+    mantissa = (bits >> np.uint32(9)) | np.uint32(0x3F800000)
+    return np.asarray(mantissa.view(np.float32) - np.float32(1))
 
 
-def rng_normal(mean: Array, deviation: Array, shape: Sequence[int]) -> Array:
-    """Return normal values with this mean and deviation from a fixed stream."""
-    generator = np.random.Generator(np.random.Philox(0))
-    unit = generator.standard_normal(tuple(shape))
-    return np.asarray(np.float64(mean) + unit * np.float64(deviation)).astype(mean.dtype)
+def _drawn(key: tuple[int, int], shape: Sequence[int]) -> Array:
+    state = np.array([key[0] | key[1] << 32, 0], np.uint64)
+    with np.errstate(over="ignore"):
+        return philox_bits(state, shape, np.dtype(np.uint32))[1]
+
+
+def rng_uniform(low: Array, high: Array, key: tuple[int, int], shape: Sequence[int]) -> Array:
+    """Return uniform values in [low, high) from the Philox stream of a key.
+
+    Floats are low plus a multiple of 2^-23 of the span, rounded to their type. Integers are low
+    plus the upper half of the product of a u32 and the span (Lemire 2019).
+    """
+    bits = _drawn(key, shape)
+    dtype = np.asarray(low).dtype
+    if dtype.kind in "iu":
+        span = np.uint64((int(high) - int(low)) & 0xFFFFFFFF)
+        drawn = (bits.astype(np.uint64) * span) >> _32
+        with np.errstate(over="ignore"):
+            return np.asarray(drawn.astype(dtype) + low)
+    unit = unit_interval(bits)
+    first, last = np.asarray(low, np.float32), np.asarray(high, np.float32)
+    return np.asarray(unit * (last - first) + first).astype(dtype)
+
+
+def rng_normal(mean: Array, deviation: Array, key: tuple[int, int], shape: Sequence[int]) -> Array:
+    """Return normal values from the Philox stream of a key, by the Box-Muller transform."""
+    first, second = unit_interval(_drawn(key, (2, *shape)))
+    radius = np.sqrt(np.log(np.float32(1) - first) * np.float32(-2))
+    unit = radius * np.cos(second * np.float32(2 * math.pi))
+    spread = np.asarray(deviation, np.float32)
+    return np.asarray(unit * spread + np.asarray(mean, np.float32)).astype(np.asarray(mean).dtype)

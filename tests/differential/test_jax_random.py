@@ -1,0 +1,94 @@
+"""Random numbers of JAX on trn1, with both of its generators."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from neuronir.driver.compiler import compile_text
+from neuronir.driver.options import CompileOptions
+from neuronir.driver.pass_runner import RunFailure
+from neuronir.targets.registry import get_target
+from neuronir.targets.simulator.functional import Options, run
+
+jax = pytest.importorskip("jax")
+jnp, draw = jax.numpy, jax.random
+Array = NDArray[Any]
+
+INTEGERS: dict[str, Callable[[Any], Any]] = {
+    "bits": lambda k: draw.bits(k, (33,)),
+    "bytes": lambda k: draw.bits(k, (32,), dtype=jnp.uint8),
+    "split": lambda k: draw.key_data(draw.split(k, 3)),
+    "fold_in": lambda k: draw.key_data(draw.fold_in(k, 7)),
+    "randint": lambda k: draw.randint(k, (64,), 0, 10, dtype=jnp.int32),
+    "randint_wide": lambda k: draw.randint(k, (64,), -(2**31), 2**31 - 1, dtype=jnp.int32),
+    "bernoulli": lambda k: draw.bernoulli(k, jnp.float32(0.3), (128, 8)),
+    "categorical": lambda k: draw.categorical(
+        k, jnp.log(jnp.arange(1, 9, dtype=jnp.float32)), shape=(20,)
+    ),
+    "permutation": lambda k: draw.permutation(k, jnp.arange(50, dtype=jnp.int32)),
+    "choice": lambda k: draw.choice(k, jnp.arange(20, dtype=jnp.int32), (8,), replace=False),
+}
+FLOATS: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "uniform": (lambda k: draw.uniform(k, (40, 24), jnp.float32), 0),
+    "uniform_bf16": (lambda k: draw.uniform(k, (16, 8), jnp.bfloat16), 0),
+    "uniform_between": (
+        lambda k: draw.uniform(k, (17,), jnp.float32, jnp.float32(-2), jnp.float32(3)),
+        2,
+    ),
+    "normal": (lambda k: draw.normal(k, (16, 8), jnp.float32), 24),
+    "gumbel": (lambda k: draw.gumbel(k, (20,), jnp.float32), 24),
+    "truncated": (
+        lambda k: draw.truncated_normal(k, jnp.float32(-2), jnp.float32(2), (30,), jnp.float32),
+        24,
+    ),
+    "exponential": (lambda k: draw.exponential(k, (30,), jnp.float32), 24),
+}
+"""Programs, and how many roundings of a result's largest value the functions after the bits may
+take: erf_inv is a polynomial of 9 terms, logarithms take two."""
+KEYS = {"threefry2x32": 2, "rbg": 4}
+
+
+def drawn(function: Callable[[Any], Any], generator: str) -> tuple[Array, Array]:
+    """XLA's result and that of the binary for trn1."""
+    key = np.random.default_rng(3).integers(0, 2**32, KEYS[generator], dtype=np.uint32)
+    with jax.enable_x64(False):
+
+        def program(k: Any) -> Any:
+            return function(draw.wrap_key_data(k, impl=generator))
+
+        lowered = jax.jit(program).lower(key)
+        wanted = np.asarray(jax.jit(program)(key))
+    text = lowered.compiler_ir("hlo").as_hlo_text(True)
+    result = compile_text(text, "trn1", CompileOptions(auto_cast="none", tiling="never"))
+    assert result.program is not None
+    options = Options(races=True)
+    outputs = run(result.program, [key], get_target("trn1").machine, options).outputs
+    return wanted, np.asarray(outputs[0])
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers_of_threefry(name: str) -> None:
+    wanted, found = drawn(INTEGERS[name], "threefry2x32")
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("name", ["bits", "split", "bernoulli"])
+def test_integers_of_rbg(name: str) -> None:
+    wanted, found = drawn(INTEGERS[name], "rbg")
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_floats_of_threefry(name: str) -> None:
+    function, roundings = FLOATS[name]
+    wanted, found = (a.astype(np.float64) for a in drawn(function, "threefry2x32"))
+    assert np.abs(found - wanted).max() <= roundings * 2.0**-24 * np.abs(wanted).max()
+
+
+def test_rejection_sampling_is_refused() -> None:
+    """The trip count of its loop depends on the draws."""
+    with pytest.raises(RunFailure, match="trip count depends on data"):
+        drawn(lambda k: draw.gamma(k, jnp.float32(2), (8,), jnp.float32), "threefry2x32")
