@@ -23,7 +23,15 @@ def flatten(program: Program, max_instructions: int) -> Program:
 
     Raises NCC_EBVF030 if it has more than `max_instructions`, NIR_ENC004 if it needs registers.
     """
-    expander = _Expander(program, max_instructions)
+    expander = _Expander(program)
+    count = sum(expander.count(e, items) for e, items in program.streams[program.entry].items())
+    if count > max_instructions:
+        raise NeuronError(
+            "NCC_EBVF030",
+            f"the program has {count} instructions once its loops are unrolled, as "
+            f"{program.machine} has no control flow; at most {max_instructions} are possible",
+            help="use a smaller model or a target with control flow (trn1)",
+        )
     streams: dict[Engine, list[Item]] = {}
     for engine, items in program.streams[program.entry].items():
         out: list[Item] = []
@@ -33,12 +41,23 @@ def flatten(program: Program, max_instructions: int) -> Program:
 
 
 class _Expander:
-    """Walks the streams, counting instructions over all engines."""
+    """Walks the streams."""
 
-    def __init__(self, program: Program, max_instructions: int) -> None:
+    def __init__(self, program: Program) -> None:
         self.program = program
-        self.left = max_instructions
-        self.limit = max_instructions
+
+    def count(self, engine: Engine, items: Sequence[Item]) -> int:
+        """Return the number of instructions of `items` after unrolling."""
+        total = 0
+        for item in items:
+            if isinstance(item, Instruction):
+                total += 1
+            elif isinstance(item, Loop):
+                total += item.trip_count * self.count(engine, item.body)
+            else:
+                callee = self.program.streams[item.function].get(engine, [])
+                total += self.count(engine, callee)
+        return total
 
     def run(
         self, engine: Engine, items: Sequence[Item], env: list[int], depth: int, out: list[Item]
@@ -46,14 +65,6 @@ class _Expander:
         """Append the instructions of `items`; `env` has the values of loop levels and arguments."""
         for item in items:
             if isinstance(item, Instruction):
-                if self.left == 0:
-                    raise NeuronError(
-                        "NCC_EBVF030",
-                        f"the program has more than {self.limit} instructions once its loops are "
-                        f"unrolled, as {self.program.machine} has no control flow",
-                        help="use a smaller model or a target with control flow (trn1)",
-                    )
-                self.left -= 1
                 out.append(self.fixed(item, env))
             elif isinstance(item, Loop):
                 for i in range(item.trip_count):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from neuronir.diagnostics.codes import CODES
+from tools.reference.error_conditions import CONDITIONS
 from tools.reference.error_examples import EXAMPLES, needs, rerun
 from tools.reference.error_messages import messages
 
@@ -19,6 +20,11 @@ def test_example(code: str, tmp_path: Path) -> None:
     assert f"[{code}]" in text
     importlib.invalidate_caches()
     assert rerun(text, tmp_path) == text
+
+
+def test_each_code_has_an_example_or_says_when_it_arises() -> None:
+    examples = {path.stem for path in EXAMPLES.glob("*.md")}
+    assert examples | CONDITIONS.keys() == CODES.keys()
 
 
 def test_messages_are_of_known_codes() -> None:

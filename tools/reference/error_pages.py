@@ -1,8 +1,9 @@
-"""docs/errors/: one page for each error code, with its messages and an example."""
+"""docs/errors/: one page for each error code, with its messages and an example or its causes."""
 
 import re
 
 from neuronir.diagnostics.codes import CODES
+from tools.reference.error_conditions import CONDITIONS
 from tools.reference.error_examples import EXAMPLES
 from tools.reference.error_messages import messages
 
@@ -21,6 +22,8 @@ def _page(code: str) -> str:
     path = EXAMPLES / f"{code}.md"
     if path.exists():
         parts += ["## Example\n", path.read_text()]
+    if code in CONDITIONS:
+        parts += ["## When it arises\n", CONDITIONS[code] + "\n"]
     if texts := messages().get(code):
         parts += [
             "## Messages\n",
