@@ -122,7 +122,7 @@ def choose_middle(
         most = LARGEST_FAR if far else LARGEST
         if tried is not None or time <= near_ns(module, machine) or _size(module) > most:
             return direct
-        if not machine.has_control_flow and _size(direct.result.module) > SEARCHED:
+        if not (machine.has_control_flow or far) and _size(direct.result.module) > SEARCHED:
             return direct
     try:
         if tried is not None:

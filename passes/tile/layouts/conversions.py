@@ -1,5 +1,6 @@
 """Decide how a value is converted between partitions, for costs and lowering alike."""
 
+from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
@@ -7,6 +8,7 @@ from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.lowering.layouts.layout import Atom, atom, split_at
 from neuronir.passes.tile.layouts.maps import Partition, own, positions, repeats, span
+from neuronir.passes.tile.layouts.stacks import stacked
 
 
 class Way(Enum):
@@ -18,10 +20,13 @@ class Way(Enum):
     """A product with zeros and ones: partitions are permuted or repeated."""
     TRANSPOSE = "transpose"
     """PE transposes: digits of the free axis and of partitions are exchanged."""
-    HALVES = "halves"
-    """PE transposes of 16 bits at a time as integers, exact for all bit patterns."""
+    PARTS = "parts"
+    """PE transposes of some bits at a time as integers, exact for all bit patterns."""
     BLOCKS = "blocks"
     """DVE transposes of 32 x 32 blocks, which keep infinities and NaN intact."""
+    STACK = "stack"
+    """Copies to other partitions: free digits become the outermost ones on partitions, or vice
+    versa."""
     MEMORY = "memory"
     """A store to HBM and a load."""
 
@@ -47,17 +52,35 @@ def way(
             return Way.SELECT
     if repeats(target, size) or not (dense(mine) and dense(target)):
         return Way.MEMORY
+    narrow = machine.pe_columns < machine.partitions  # elsewhere the copies delay recurrences
+    if narrow and (stacked(machine, mine, wanted) or stacked(machine, wanted, mine)):
+        return Way.STACK
     if not (leaves(mine, wanted, size) and leaves(wanted, mine, size)):
         return Way.MEMORY
     if not wanted and size > MOST_SCATTERED:
         return Way.MEMORY
     if (products and not special) or dtype.size == 1:
         return Way.TRANSPOSE
-    if dtype.size in (2, 4) and DType.F32.name in machine.matmul_dtypes:
-        return Way.HALVES
-    if dtype.size in (2, 4) and len(wanted) <= 1:
-        return Way.BLOCKS
+    if dtype.size in (2, 4):
+        blocks = DType.F32.name not in machine.matmul_dtypes and len(wanted) <= 1
+        return Way.BLOCKS if blocks else Way.PARTS
     return Way.MEMORY
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of values that PE would corrupt: `count` integers of type `bits`, as `kind`."""
+
+    count: int
+    bits: DType
+    kind: DType
+
+    @classmethod
+    def of(cls, dtype: DType, machine: Machine) -> "Parts":
+        """Return the largest parts that PE multiplies exactly: 16 bits in fp32, or 8 in bf16."""
+        if dtype.size > 1 and DType.F32.name in machine.matmul_dtypes:
+            return cls(dtype.size // DType.U16.size, DType.U16, DType.F32)
+        return cls(dtype.size, DType.U8, DType.BF16)
 
 
 def within(machine: Machine, partition: Partition) -> bool:

@@ -16,7 +16,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layouts.layout import row_major
 from neuronir.passes.tile.layouts.candidates import candidates
-from neuronir.passes.tile.layouts.conversions import Way, way
+from neuronir.passes.tile.layouts.conversions import Parts, Way, way
 from neuronir.passes.tile.layouts.maps import Partition, own, positions, repeats, span
 
 NEVER = float("inf")
@@ -69,8 +69,9 @@ class Costs:
             Way.SAME: lambda *_: 0.0,
             Way.SELECT: self._select,
             Way.TRANSPOSE: self._transpose,
-            Way.HALVES: self._halves,
+            Way.PARTS: self._in_parts,
             Way.BLOCKS: self._blocks,
+            Way.STACK: self._stack,
             Way.MEMORY: self._memory,
         }
 
@@ -168,15 +169,15 @@ class Costs:
             total *= WAITS
         return total
 
-    def _halves(
+    def _in_parts(
         self, shape: tuple[int, ...], dtype: DType, source: Partition, target: Partition
     ) -> float:
-        """Return the cost of PE transposes of 16-bit integers in fp32."""
-        size, halves = prod(shape), dtype.size // 2
+        """Return the cost of PE transposes of integers of some bits each."""
+        size, parts = prod(shape), Parts.of(dtype, self.machine)
         rows = max(1, positions(own(source, size)))
-        into = halves * size / rows * ELEMENT_NS
-        once = self._transpose(shape, DType.F32, source, target)
-        return halves * once + self.weights.vector * into
+        into = size / rows * ELEMENT_NS
+        once = self._transpose(shape, parts.kind, source, target)
+        return parts.count * (once + self.weights.vector * into)
 
     def _blocks(
         self, shape: tuple[int, ...], dtype: DType, source: Partition, target: Partition
@@ -186,6 +187,16 @@ class Costs:
         wide, rows = max(1, positions(target)), max(1, positions(own(source, size)))
         tiles = max(1, size // (wide * rows)) * -(-wide // 32) * -(-rows // 32)
         return self.weights.vector * tiles * 70 / self.machine.dve_ghz
+
+    def _stack(
+        self, shape: tuple[int, ...], dtype: DType, source: Partition, target: Partition
+    ) -> float:
+        """Return the cost of copies to other partitions, one for each start."""
+        size = prod(shape)
+        parts = [positions(own(p, size)) for p in (source, target)]
+        copies = max(parts) // min(parts)
+        out = copies * START_NS + size / min(parts) * ELEMENT_NS
+        return self.weights.vector * out
 
     def _memory(
         self, shape: tuple[int, ...], dtype: DType, source: Partition, target: Partition

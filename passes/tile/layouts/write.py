@@ -91,7 +91,7 @@ class Writer(Choice):
         how = way(self.machine, size, dtype(value), where.partition, wanted, special)
         if how is Way.MEMORY:
             return place(shape, wanted)
-        if how in (Way.SAME, Way.SELECT):
+        if how in (Way.SAME, Way.SELECT, Way.STACK):
             return place(shape, wanted, [a for a, _ in where.free])
         old = [a for a, _ in own(where.partition, size)]
         large = reader.name == "hlo.dot" and 2 * size <= prod(shape_of(reader.results[0]))

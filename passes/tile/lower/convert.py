@@ -14,7 +14,7 @@ from neuronir.dialects.tile.ops import ConvertLayoutOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layouts.layout import Atom, Form, dense
 from neuronir.passes.lowering.layouts.views import chunks, numbers_of, walked
-from neuronir.passes.tile.layouts.conversions import Way, way
+from neuronir.passes.tile.layouts.conversions import Parts, Way, way
 from neuronir.passes.tile.layouts.maps import Partition, everywhere, in_order, own, repeats
 from neuronir.passes.tile.layouts.place import Place
 from neuronir.passes.tile.lower.constants import constant_form
@@ -28,12 +28,13 @@ from neuronir.passes.tile.lower.memory import (
     store_form,
     transfer,
 )
+from neuronir.passes.tile.lower.stacks import copy_stacked
 from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.lower.turns import (
     TURNS,
     Transposed,
     dims_of,
-    in_halves,
+    in_parts,
     may_turn,
     packed,
 )
@@ -156,7 +157,7 @@ def converted(state: Lower, form: Form, value: SSAValue, result: SSAValue) -> Fo
             whole = state.buffer(where, size, dtype)
         TURNS[how](state, once, whole, dtype)
         copy(state, whole, target)
-    else:
+    elif how is not Way.STACK or not copy_stacked(state, form, target, size):
         through_memory(state, form, target, value)
     return target
 
@@ -193,20 +194,15 @@ def select(state: Lower, form: Form, target: Form, dtype: DType) -> None:
 
 
 def select_bits(state: Lower, form: Form, target: Form, dtype: DType) -> None:
-    """Permute or repeat values that a product would corrupt, such as -0: 16 bits at a time.
-
-    The 16-bit parts are integers in fp32, or 8-bit parts in bf16 if PE does not take fp32.
-    """
-    wide = dtype.size > 1 and DType.F32.name in state.machine.matmul_dtypes
-    halves, kind = (dtype.size // 2, DType.F32) if wide else (dtype.size, DType.BF16)
-    bits = (DType.U16 if wide else DType.U8).name.lower()
-    source, goal = (replace(in_halves(f, halves), dtype=bits) for f in (form, target))
+    """Permute or repeat values that a product would corrupt, such as -0: in parts, as integers."""
+    parts = Parts.of(dtype, state.machine)
+    source, goal = (in_parts(f, parts) for f in (form, target))
     atoms = [a for a, _ in form.free]
-    for half in range(halves):
-        buffer = state.emitter.sbuf(form.partitions, max(1, form.elements), kind)
+    for part in range(parts.count):
+        buffer = state.emitter.sbuf(form.partitions, max(1, form.elements), parts.kind)
         numbers = Form(buffer, form.partition, dense(atoms), copies=form.copies)
-        copy(state, replace(source, offset=source.offset + half), numbers)
-        select(state, numbers, replace(goal, offset=goal.offset + half), kind)
+        copy(state, replace(source, offset=source.offset + part), numbers)
+        select(state, numbers, replace(goal, offset=goal.offset + part), parts.kind)
 
 
 def _numbers(form: Form) -> list[int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import prod
 
 from xdsl.ir import Operation
 
@@ -9,7 +10,7 @@ from neuronir.dialects.nc.enums import DType, Engine
 from neuronir.dialects.nc.ops import View
 from neuronir.passes.lowering.layouts.layout import Atom, Form, dense, merge, split_at
 from neuronir.passes.lowering.layouts.views import numbers_of
-from neuronir.passes.tile.layouts.conversions import Way
+from neuronir.passes.tile.layouts.conversions import Parts, Way
 from neuronir.passes.tile.layouts.maps import positions, span
 from neuronir.passes.tile.lower.dot import column_block
 from neuronir.passes.tile.lower.memory import copy
@@ -25,7 +26,7 @@ def may_turn(form: Form, target: Form, how: Way) -> bool:
     if form.start or form.partitions != max(1, positions(form.partition)):
         return False
     columns = dims_of(form, [a for a, _ in target.partition])
-    most = MOST_COLUMNS if how is Way.TRANSPOSE else 2  # halves take dimensions, too
+    most = MOST_COLUMNS if how is Way.TRANSPOSE else 2  # parts take a dimension, too
     if columns is None or len(columns) > most:
         return False
     return how is not Way.BLOCKS or len(columns) <= 1
@@ -110,47 +111,42 @@ class Transposed:
             yield Piece(psum, number, (*inner, *turn.old))
 
 
-def transpose_halves(state: Lower, form: Form, target: Form, dtype: DType) -> None:
-    """Transpose values that PE would corrupt: 16 bits at a time, as integers in fp32."""
-    halves = dtype.size // 2
-    form, target = in_halves(form, halves), in_halves(target, halves)
+def transpose_parts(state: Lower, form: Form, target: Form, dtype: DType) -> None:
+    """Transpose values that PE would corrupt: some bits at a time, as integers."""
+    parts = Parts.of(dtype, state.machine)
+    form, target = in_parts(form, parts), in_parts(target, parts)
     turn = _turn(form, target)
     rows, wide = turn.rows, turn.wide
     dims = dims_of(target, turn.old)
     assert dims is not None
-    columns = 1
-    for _, n in turn.columns:
-        columns *= n
-    per_bank = max(1, state.machine.psum_bank_bytes // 4 // (rows * halves))
+    columns = prod(n for _, n in turn.columns)
+    across = [(1, parts.count)] if parts.count > 1 else []
+    per_bank = max(1, state.machine.psum_bank_bytes // parts.kind.size // (rows * parts.count))
     for group in _runs([target, form], turn.jobs, per_bank):
-        number, count = group[0], len(group)
-        buffer = state.emitter.sbuf(rows, count * halves * columns, DType.F32)
-        outer = [(_step(form, group), count)] if count > 1 else []
-        source = form.at(number, rows, [*outer, *_half(halves), *turn.columns])
+        number, tiles = group[0], len(group) * parts.count
+        buffer = state.emitter.sbuf(rows, tiles * columns, parts.kind)
+        outer = [(_step(form, group), len(group))] if len(group) > 1 else []
+        source = form.at(number, rows, [*outer, *across, *turn.columns])
         free = packed([n for _, n in source.free])
-        state.emitter.copy(View(buffer, 0, rows, free), source)
-        psum = state.psum(wide, count * halves * rows)
-        for i in range(count * halves):
+        state.emitter.copy(View(buffer, 0, rows, free, 0, (), 0, parts.kind.name.lower()), source)
+        psum = state.psum(wide, tiles * rows, parts.kind)
+        for i in range(tiles):
             out = replace(psum, free=((1, rows),), offset=i * rows)
             src = View(buffer, 0, rows, ((1, columns),), i * columns)
             state.emitter.emit("transpose", [out], [src], {}, Engine.PE)
-        outer = [(_step(target, group), count)] if count > 1 else []
-        view = target.at(number, wide, [*outer, *_half(halves), *dims])
+        outer = [(_step(target, group), len(group))] if len(group) > 1 else []
+        view = target.at(number, wide, [*outer, *across, *dims])
         state.emitter.copy(view, replace(psum, free=packed([n for _, n in view.free])))
 
 
-def _half(halves: int) -> list[tuple[int, int]]:
-    return [(1, halves)] if halves > 1 else []
-
-
-def in_halves(form: Form, halves: int) -> Form:
-    """Return a copy viewed as 16-bit values."""
+def in_parts(form: Form, parts: Parts) -> Form:
+    """Return a copy viewed as the parts of its values."""
     return replace(
         form,
-        free=tuple((a, s * halves) for a, s in form.free),
-        offset=form.offset * halves,
-        dtype=DType.U16.name.lower(),
-        indices=tuple((v, k * halves) for v, k in form.indices),
+        free=tuple((a, s * parts.count) for a, s in form.free),
+        offset=form.offset * parts.count,
+        dtype=parts.bits.name.lower(),
+        indices=tuple((v, k * parts.count) for v, k in form.indices),
     )
 
 
@@ -172,7 +168,7 @@ def transpose_blocks(state: Lower, form: Form, target: Form, dtype: DType) -> No
 
 TURNS = {
     Way.TRANSPOSE: transpose,
-    Way.HALVES: transpose_halves,
+    Way.PARTS: transpose_parts,
     Way.BLOCKS: transpose_blocks,
 }
 """Return how digits of the free axis and of partitions are exchanged."""
