@@ -201,7 +201,7 @@ def openpose(w: Weights, x: Any) -> list[Any]:
     features = vgg(w, x, [[64] * 2, [128] * 2, [256] * 4, [512] * 2])[-1]
     features = relu_conv(w, relu_conv(w, features, 256), 128)
     state = features
-    found = []
+    found: list[Any] = []
     for stage in range(6):
         found = []
         for outputs in (38, 19):
