@@ -9,6 +9,7 @@ from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.lowering.layouts.layout import Atom, atom, join, row_major, split_at
 from neuronir.passes.tile.layouts.maps import (
     SLICES,
+    borders,
     forward,
     in_order,
     own,
@@ -50,18 +51,23 @@ def see(op: Operation, where: Place) -> Place:
 
 
 def in_pieces(op: Operation, where: Place) -> bool:
-    """Return whether a slice splits digits of the free axis of its operand in layout `where`.
+    """Return whether a view splits digits of the free axis of its operand in layout `where`.
 
-    All digits of a dimension except the outermost must be whole in the slice.
+    A digit must not cover a part of a dimension together with another dimension. In a slice, all
+    digits of a dimension except the outermost must be whole.
     """
     source, result = shape_of(op.operands[0]), shape_of(op.results[0])
+    if op.name in ("hlo.reshape", "hlo.bitcast"):
+        return False
+    edges = borders(source)
+    if any(split_at(a, edges) is None for a, _ in where.free):
+        return True
     if op.name not in SLICES:
         return False
     starts, steps = slice_numbers(op)
     old = row_major(source)
-    edges = {c for s, n in zip(old, source, strict=True) for c in (s, s * n)}
     for whole, _ in where.free:
-        for a in split_at(whole, edges) or (whole,):
+        for a in split_at(whole, edges) or ():
             d = next(i for i, s in enumerate(old) if source[i] > 1 and s <= a.stride)
             unit, reach = a.stride // old[d], a.end // old[d]
             if source[d] == result[d] or reach - unit + 1 == source[d]:

@@ -21,7 +21,7 @@ from neuronir.passes.tile.layouts.choice import Choice, Copy, element_of
 from neuronir.passes.tile.layouts.conversions import Way, way
 from neuronir.passes.tile.layouts.costs import natural
 from neuronir.passes.tile.layouts.dot_plans import free_dims
-from neuronir.passes.tile.layouts.maps import Partition, cut, own, positions, sees
+from neuronir.passes.tile.layouts.maps import Partition, borders, cut, own, positions, sees
 from neuronir.passes.tile.layouts.place import Place, cut_order, from_layout, place, to_layout
 from neuronir.passes.tile.layouts.plans import Plan, dtype
 from neuronir.passes.tile.layouts.views import in_pieces, see
@@ -99,12 +99,29 @@ class Writer(Choice):
         if sum(1 for _ in self.values.uses(value)) >= MANY:  # each would pay for distant elements
             whole = True
         turned = self._turned(shape, dtype(value), wanted, old, whole=whole)
+        if not whole and self._cut_by_views(value, turned):
+            turned = self._turned(shape, dtype(value), wanted, old, whole=True)
         rows = not any(a.stride == 1 for a in old) and any(
             a.stride == s == 1 for a, s in turned.free
         )
         if self._to_hbm_by(reader) and not rows:  # it would be stored element by element
             return place(shape, wanted)
         return turned
+
+    def _cut_by_views(self, value: SSAValue, where: Place) -> bool:
+        """Return whether a reshape of a value splits it inside of a free digit, so that a digit
+        covers parts of two dimensions of the reshaped value.
+        """
+        for use in self.values.uses(value):
+            for view in reversed(use.views):
+                if view in self.values.casts:
+                    continue
+                if view.name not in ("hlo.reshape", "hlo.bitcast"):
+                    break
+                edges = borders(shape_of(view.results[0]))
+                if any(split_at(a, edges) is None for a, _ in where.free):
+                    return True
+        return False
 
     def _turned(
         self,

@@ -15,7 +15,7 @@ from neuronir.passes.tile.layouts.maps import positions, span
 from neuronir.passes.tile.lower.dot import column_block
 from neuronir.passes.tile.lower.memory import copy
 from neuronir.passes.tile.lower.state import Lower
-from neuronir.passes.tile.lower.values import Piece
+from neuronir.passes.tile.lower.values import Held, Piece
 
 MOST_COLUMNS = 4
 """Limit of digits that PE transposes at once: the dimensions of an access."""
@@ -97,7 +97,9 @@ class Transposed:
         state, turn = self.state, _turn(self.source, self.form)
         here = state.emitter.source
         most = max(1, state.machine.psum_bank_bytes // DType.F32.size // turn.rows)
-        order = sorted(turn.rest, key=lambda a: -(self.form.stride(a) or 0))
+        edges = self._edges()
+        rest = [b for a in turn.rest for b in split_at(a, edges) or (a,)]
+        order = sorted(rest, key=lambda a: -(self.form.stride(a) or 0))
         inner, beside = column_block(order, most)
         group = numbers_of(inner)
         for number in numbers_of(beside):
@@ -109,6 +111,16 @@ class Transposed:
                 state.emitter.emit("transpose", [out], [tile], {}, Engine.PE)
             state.emitter.source = here
             yield Piece(psum, number, (*inner, *turn.old))
+
+    def _edges(self) -> set[int]:
+        """Return where digits of the reader's other operands start and end.
+
+        A piece must not cover parts of them: an operand may vary along some digits only.
+        """
+        result = self.op.results[0]
+        others = {v for use in result.uses for v in use.operation.operands if v is not result}
+        held = [v for v in map(self.state.values.get, others) if isinstance(v, Held)]
+        return {c for v in held for a in v.form.atoms() for c in (a.stride, a.end)}
 
 
 def transpose_parts(state: Lower, form: Form, target: Form, dtype: DType) -> None:
