@@ -1,5 +1,7 @@
 """Rewrite running reductions over an outer dimension, in pieces that lie on partitions."""
 
+from itertools import pairwise
+
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
@@ -28,15 +30,15 @@ def expand_running(op: Operation, opcode: str) -> bool:
                                              %t = running max of %y[:, 15] [128, n]
                                              %r = max(%y, %t of the preceding piece)
 
-    Returns False for other windows (hlo-decompose gives backward ones another form) and for
-    dimensions without suitable divisors.
+    A backward one begins at the end of each piece, and continues with the piece that follows.
+    Returns False for other windows and for dimensions without suitable divisors.
     """
     found = cumulative(op)
     x, start = op.operands[0], op.operands[1]
     shape = shape_of(x)
-    if found is None or found[1] or found[0] == len(shape) - 1:
+    if found is None or found[0] == len(shape) - 1:
         return False
-    d = found[0]
+    d, backwards = found
     n = shape[d]
     pieces = max((k for k in range(1, PIECES + 1) if n % k == 0), default=1)
     length = n // pieces
@@ -45,14 +47,15 @@ def expand_running(op: Operation, opcode: str) -> bool:
     build = Emitter(op)
     split = build.reshape(x, [*shape[:d], pieces, length, *shape[d + 1 :]])
     rows = [_at(build, split, d + 1, i, 1) for i in range(length)]
-    for i in range(1, length):
-        rows[i] = build.binary(opcode, rows[i - 1], rows[i])
+    order = range(length)[::-1] if backwards else range(length)
+    for i, j in pairwise(order):
+        rows[j] = build.binary(opcode, rows[i], rows[j])
     whole = [*shape[:d], pieces, *shape[d + 1 :]]
-    last = build.reshape(rows[-1], whole)
-    total = _again(build, op, last, d)
-    kept = _at(build, total, d, 0, pieces - 1)
+    last = build.reshape(rows[order[-1]], whole)
+    total = _again(build, op, last, d, backwards=backwards)
+    kept = _at(build, total, d, int(backwards), pieces - 1)
     low, high = [0] * len(whole), [0] * len(whole)
-    low[d] = 1
+    (high if backwards else low)[d] = 1
     before = build.pad(kept, start, low, high)
     before = build.reshape(before, [*shape[:d], pieces, 1, *shape[d + 1 :]])
     joined = build.concatenate([build.binary(opcode, row, before) for row in rows], d + 1)
@@ -61,12 +64,12 @@ def expand_running(op: Operation, opcode: str) -> bool:
     return True
 
 
-def _again(build: Emitter, op: Operation, x: SSAValue, d: int) -> SSAValue:
+def _again(build: Emitter, op: Operation, x: SSAValue, d: int, *, backwards: bool) -> SSAValue:
     """Build the same running reduction of a shorter dimension."""
     n, rank = shape_of(x)[d], len(shape_of(x))
     windows, padding = [1] * rank, [0] * (2 * rank)
     windows[d] = n
-    padding[2 * d] = n - 1
+    padding[2 * d + backwards] = n - 1
     properties = {
         **op.properties,
         "window_dimensions": i64_array(windows),

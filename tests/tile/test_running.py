@@ -42,10 +42,11 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("case", CASES)
-def test_every_phase_agrees(case: str) -> None:
+def test_every_phase_agrees(case: str, backwards: bool) -> None:
     shape, d, opcode, start = CASES[case]
-    text = running(shape, d, opcode, start)
+    text = running(shape, d, opcode, start, backwards=backwards)
     x = np.random.default_rng(0).standard_normal([int(n) for n in shape.split(",")])
     args = [x.astype(np.float32)]
     assert not failures(text, args, "none", None, ("tiled", "virtual", "binary"))
@@ -81,3 +82,16 @@ def test_other_lengths_stay_whole(shape: str) -> None:
     assert len(windows) <= 1
     x = np.random.default_rng(0).standard_normal([int(n) for n in shape.split(",")])
     assert not failures(text, [x.astype(np.float32)], "none", None, ("tiled", "binary"))
+
+
+@pytest.mark.parametrize("opcode, start", [("add", "0"), ("minimum", "0.25"), ("multiply", "1")])
+def test_a_row_is_one_recurrence_from_its_end(opcode: str, start: str) -> None:
+    """Without phase tiled: one instruction a row, which reads and writes backwards."""
+    text = running("130,200", 1, opcode, start, backwards=True)
+    x = np.random.default_rng(0).standard_normal((130, 200), dtype=np.float32)
+    assert not failures(text, [x], "none", None, ("virtual", "binary"))
+    options = CompileOptions(compile_to="virtual", tiling="never")
+    module = compile_text(text, "trn1", options).module
+    scans = [op for op in module.walk() if op.name == "nc.tensor_tensor_scan"]
+    assert len(scans) == 2
+    assert not [op for op in module.walk() if op.name == "nc.tensor_tensor"]

@@ -58,7 +58,7 @@ def without_scans(op: Operation, e: Emitter) -> SSAValue | None:
     directly.
     """
     direction = cumulative(op)
-    if direction is None or direction[1] or reducer_opcode(op) not in _SCANS:
+    if direction is None or reducer_opcode(op) not in _SCANS:
         return reduce_window(op, e)
     if pieces_of(shape(op.operands[0]), direction[0]) is not None:
         return reduce_window(op, e)

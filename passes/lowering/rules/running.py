@@ -19,9 +19,15 @@ from neuronir.passes.lowering.state import Lowering, span
 
 
 def running(
-    state: Lowering, value: Value, axis: int, alu: AluOp, partition: Partition
+    state: Lowering,
+    value: Value,
+    axis: int,
+    alu: AluOp,
+    partition: Partition,
+    *,
+    backwards: bool = False,
 ) -> Value | None:
-    """Compute the running result of an operator along a dimension.
+    """Compute the running result of an operator along a dimension, `backwards` from its end.
 
     `r[i] = (x[i] op r[i-1])`, in fp32: one pass of tensor_tensor_scan, at two cycles per element.
     Returns None if the dimension is not contiguous on the free axis in this partition.
@@ -47,8 +53,8 @@ def running(
         number = 1.0 if alu is AluOp.ADD else -0.0
         state.emitter.memset(replace(other, free=((1, 1),)), number)
     for place in numbers_of(rest):
-        dst = out.at(place, rows, ((steps[0] or 0, n),))
-        src = form.at(place, rows, ((steps[1] or 0, n),))
+        dst = _row(out.at(place, rows, ()), steps[0] or 0, n, backwards=backwards)
+        src = _row(form.at(place, rows, ()), steps[1] or 0, n, backwards=backwards)
         params: dict[str, float | int] = {"initial": neutral(alu, value.dtype)}
         sources: list[View | None]
         if alu is AluOp.ADD:  # 1 * r + x
@@ -63,3 +69,10 @@ def running(
     result.special = value.may_be_special()
     result.forms.append(out)
     return result
+
+
+def _row(first: View, step: int, n: int, *, backwards: bool) -> View:
+    """Return `n` elements from `first` on, in the order in which they are combined."""
+    if backwards:
+        return replace(first, free=((-step, n),), offset=first.offset + step * (n - 1))
+    return replace(first, free=((step, n),))

@@ -54,9 +54,10 @@ def lower_reduce_window(state: Lowering, op: Operation) -> None:
     dtype = state.dtype(op.results[0])
     alu = reducer(op, op.regions[0], dtype)
     along = cumulative(op)
-    if along is not None and not along[1] and dtype.is_float and dtype.size >= 2:
+    if along is not None and dtype.is_float and dtype.size >= 2:
         whole = full_value(state, value)
-        found = running(state, whole, along[0], alu, window_partition(state, whole, [along[0]]))
+        partition = window_partition(state, whole, [along[0]])
+        found = running(state, whole, along[0], alu, partition, backwards=along[1])
         if found is not None:
             state.set(op.results[0], with_initial(state, found, alu, initial.scalar))
             return
