@@ -6,6 +6,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 
 from neuronir.driver.options import CompileOptions
 from neuronir.frontends.graph.module import INPUT_NAMES, OUTPUT_NAMES
+from neuronir.passes.hlo.integers.interface import WORD_INPUTS, WORD_OUTPUTS
 from neuronir.passes.hlo.narrow_int64 import INPUT_RANGES, WIDE_INPUTS, WIDE_OUTPUTS
 from neuronir.version import __version__
 
@@ -30,7 +31,12 @@ def metadata_of(module: ModuleOp, options: CompileOptions) -> dict[str, str]:
         if isinstance(names, ArrayAttr):
             listed = [text.data for text in names if isinstance(text, StringAttr)]
             found[key] = json.dumps(listed)
-    for key, name in (("wide_inputs", WIDE_INPUTS), ("wide_outputs", WIDE_OUTPUTS)):
+    for key, name in (
+        ("wide_inputs", WIDE_INPUTS),
+        ("wide_outputs", WIDE_OUTPUTS),
+        ("word_inputs", WORD_INPUTS),
+        ("word_outputs", WORD_OUTPUTS),
+    ):
         wide = module.attributes.get(name)
         if isinstance(wide, DictionaryAttr):
             types = {k: v.data for k, v in wide.data.items() if isinstance(v, StringAttr)}

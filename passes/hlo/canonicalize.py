@@ -18,12 +18,14 @@ from neuronir.passes.hlo.rules import (
     shape,
     tuples,
     windows,
+    words,
 )
 from neuronir.passes.hlo.support.walk import Rule, rewrite_module
 from neuronir.passes.statistics import record
 
 _FAMILIES = (
     *(arithmetic, logic, data_movement, gathers, reduction, windows, tuples, shape, collective),
+    words,
 )
 
 
@@ -43,7 +45,8 @@ class HloCanonicalizePass(ModulePass):
 
     - Arithmetic: neutral and absorbing elements, involutions, exact chains of converts, known
       predicates, division by a power of two (becomes a multiplication), selects that limit a
-      value (become a minimum or maximum), exp(x) - 1 + 1.
+      value (become a minimum or maximum), exp(x) - 1 + 1,
+      integer sums with two scalars, and rotations of bits in an xor.
     - Shapes: chains of reshape, broadcast, transpose, slice and concatenate are merged; reshapes
       of dimensions of size 1 sink below elementwise ops and fold into broadcasts; reductions over
       dimensions of size 1 become reshapes.

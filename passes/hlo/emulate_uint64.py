@@ -5,7 +5,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType, i32
+from xdsl.dialects.builtin import (
+    ModuleOp,
+    TensorType,
+    TupleType,
+    i32,
+)
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -13,14 +18,14 @@ from neuronir.dialects.hlo.attributes import tuple_type
 from neuronir.dialects.hlo.constants import constant_array
 from neuronir.dialects.support.dtypes import byte_size, is_float, is_integer, is_pred, is_unsigned
 from neuronir.passes.hlo.integers import pairs
-from neuronir.passes.hlo.integers.pairs import U32, Pair
+from neuronir.passes.hlo.integers.interface import pass_words
+from neuronir.passes.hlo.integers.pairs import U32, Pair, is_wide
 from neuronir.passes.hlo.ranges.interval import Interval
 from neuronir.passes.hlo.ranges.rules import INTEGER, RULES
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import (
     element,
     integer,
-    is_tensor,
     producer,
     shape,
     size,
@@ -46,11 +51,6 @@ class Wide:
     def is_word(self) -> bool:
         """Return whether the high half is zero."""
         return self.range.within(WORD)
-
-
-def is_wide(value: SSAValue) -> bool:
-    """Return whether a value is a u64 tensor."""
-    return is_tensor(value) and is_unsigned(element(value)) and byte_size(element(value)) == 8
 
 
 def _word(e: Emitter, low: SSAValue, range_: Interval = WORD) -> Wide:
@@ -315,11 +315,15 @@ class HloEmulateUint64Pass(ModulePass):
     multiply, compare, maximum, minimum, conversions of integers, bit casts from and to u32, and
     rng_bit_generator; and further arithmetic of values that fit in 32 bits. Other u64 ops are
     not changed, and hlo-verify-supported refuses them. Needs inlined calls.
+
+    Arguments and results of the entry become u32[..., 2], the low half first. Module attributes
+    keep their types, and the runtime converts the arrays.
     """
 
     name = "hlo-emulate-uint64"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        pass_words(op)
         emulation = _Emulation()
         for block in tuple(blocks(op)):
             emulation.run(block)

@@ -3,7 +3,8 @@
 A compiler that narrows integers records in the program's metadata which arguments and results had
 64 bits: `wide_inputs` and `wide_outputs`, JSON objects from number to `int64` or `uint64`.
 `input_ranges` maps input numbers to [low, high] (as text): within these bounds no intermediate
-integer exceeds 32 bits.
+integer exceeds 32 bits. `word_inputs` and `word_outputs` name, in the same form, those that are
+arrays of u32 words [..., 2] in the program, the low half first; they hold all 64 bits.
 """
 
 import json
@@ -26,6 +27,12 @@ def wide_types(program: Program, kind: str) -> Mapping[int, "np.dtype[Any]"]:
     return {int(number): np.dtype(name) for number, name in found.items()}
 
 
+def word_types(program: Program, kind: str) -> Mapping[int, "np.dtype[Any]"]:
+    """Return the 64-bit types of `input`s or `output`s that the program holds as words."""
+    found = json.loads(program.metadata.get(f"word_{kind}s", "{}"))
+    return {int(number): np.dtype(name) for number, name in found.items()}
+
+
 def input_ranges(program: Program) -> Mapping[int, tuple[Number, Number]]:
     """Return (low, high) of the inputs that have bounds, by number."""
     found = json.loads(program.metadata.get("input_ranges", "{}"))
@@ -41,6 +48,10 @@ def narrowed(program: Program, variable: Variable, array: Array) -> Array:
 
     A value does not fit if it, or a value computed from it, exceeds 32 bits.
     """
+    words = word_types(program, "input").get(variable.index)
+    if words is not None and array.dtype == words:
+        contiguous = np.ascontiguousarray(array).reshape(array.shape)
+        return contiguous.reshape(*array.shape, 1).view(np.uint32)
     wide = wide_types(program, "input").get(variable.index)
     is_wide = wide is not None and array.dtype == wide
     limits = np.iinfo(np.uint32 if array.dtype.kind == "u" else np.int32)
@@ -70,5 +81,8 @@ def _check(variable: Variable, array: Array, bounds: tuple[Number, Number], what
 
 def widened(program: Program, variable: Variable, array: Array) -> Array:
     """Convert a result to the type in the model."""
+    words = word_types(program, "output").get(variable.index)
+    if words is not None:
+        return np.ascontiguousarray(array).view(words).reshape(array.shape[:-1])
     wide = wide_types(program, "output").get(variable.index)
     return array if wide is None else array.astype(wide)

@@ -1,13 +1,14 @@
 """Random numbers of JAX on trn1, with both of its generators."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from neuronir.driver.compiler import compile_text
+from neuronir.driver.compiler import compile_file, compile_text
 from neuronir.driver.options import CompileOptions
 from neuronir.driver.pass_runner import RunFailure
 from neuronir.targets.registry import get_target
@@ -92,3 +93,23 @@ def test_rejection_sampling_is_refused() -> None:
     """The trip count of its loop depends on the draws."""
     with pytest.raises(RunFailure, match="trip count depends on data"):
         drawn(lambda k: draw.gamma(k, jnp.float32(2), (8,), jnp.float32), "threefry2x32")
+
+
+@pytest.mark.parametrize("kind", ["stablehlo", "hlo_proto"])
+def test_other_forms_of_the_program(kind: str, tmp_path: Path) -> None:
+    """Bits of an rbg key, from StableHLO text and from an HloModuleProto."""
+    key = np.arange(4, dtype=np.uint32)
+    with jax.enable_x64(False):
+        function = jax.jit(lambda k: draw.bits(draw.wrap_key_data(k, impl="rbg"), (5, 4)))
+        lowered, wanted = function.lower(key), np.asarray(function(key))
+    if kind == "stablehlo":
+        path = tmp_path / "bits.mlir"
+        path.write_text(lowered.as_text())
+    else:
+        path = tmp_path / "bits.pb"
+        path.write_bytes(lowered.compiler_ir("hlo").as_serialized_hlo_module_proto())
+    options = CompileOptions(tiling="never", framework="XLA")
+    program = compile_file(str(path), "trn1", options).program
+    assert program is not None
+    found = run(program, [key], get_target("trn1").machine, Options(races=True)).outputs
+    np.testing.assert_array_equal(found[0], wanted)

@@ -8,6 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from neuronir.dialects.hlo.interpreter import interpret
+from neuronir.dialects.nc.machine import get_machine
+from neuronir.driver import CompileOptions, compile_text
+from neuronir.targets.simulator.functional import Options, run
 from tests.oracle import run_xla
 from tests.passes_hlo.helpers import program, run_passes
 
@@ -117,3 +120,21 @@ def test_values_that_fit_are_computed_in_32_bits() -> None:
 def test_what_is_left(line: str) -> None:
     """There is no answer that may be wrong: the op stays, and the targets refuse it."""
     assert "ui64" in emulated(f"ROOT r = {line}")
+
+
+def test_arguments_and_results_keep_their_types() -> None:
+    """The runtime passes the words of 64-bit arrays."""
+    text = (
+        "HloModule m\n\nENTRY e {\n s = u64[2] parameter(0)\n x = u64[] parameter(1)\n"
+        " y = u64[] multiply(x, x)\n r = (u64[2], u32[4]) rng-bit-generator(s),"
+        " algorithm=rng_three_fry\n n = u64[2] get-tuple-element(r), index=0\n"
+        " b = u32[4] get-tuple-element(r), index=1\n"
+        " ROOT t = (u64[2], u64[], u32[4]) tuple(n, y, b)\n}\n"
+    )
+    args = [np.array([2**64 - 5, 2**64 - 1], np.uint64), np.asarray(np.uint64(2**63 + 12345))]
+    program_ = compile_text(text, "trn1", CompileOptions(tiling="never")).program
+    assert program_ is not None
+    found = run(program_, args, get_machine("trn1"), Options(races=True)).outputs
+    for one, other in zip(found, run_xla(text, args, quick=True), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)

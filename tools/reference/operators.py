@@ -80,9 +80,8 @@ def _xla_page() -> str:
     lines += [
         "",
         "`s64` is computed in 32 bits, within [bounds that are checked](onnx.md#64-bit-integers).",
-        "`u64` values inside a program are computed exactly, as pairs of `u32`",
-        "([hlo-emulate-uint64](passes.md#hlo-emulate-uint64)); arguments and results of type `u64`",
-        "are refused.",
+        "`u64` is computed exactly, in pairs of `u32`, with the ops that",
+        "[hlo-emulate-uint64](passes.md#hlo-emulate-uint64) lists.",
         "All other types are refused: `f64` and others with NCC_ESPP004, complex types with",
         "NCC_EVRF004, `f8e4m3fn` with NCC_EVRF051, and other FP8 types with NCC_ESPP047.",
         "",

@@ -67,3 +67,15 @@ func.func @quotient(%x: tensor<3x2xui32>) -> tensor<3xui32> {
   %c = hlo.convert %b : (tensor<3xui64>) -> tensor<3xui32>
   func.return %c : tensor<3xui32>
 }
+
+// -----
+
+// Arguments and results of the entry are words; the module keeps their types.
+// CHECK:       hlo.word_inputs = {"0" = "uint64"}, hlo.word_outputs = {"1" = "uint64"}
+// CHECK:       func.func @main(%x: tensor<3x2xui32>, %n: tensor<3xi32>) -> tuple<tensor<3xi32>, tensor<3x2xui32>>
+// CHECK-NOT:   ui64
+func.func @main(%x: tensor<3xui64>, %n: tensor<3xi32>) -> tuple<tensor<3xi32>, tensor<3xui64>> {
+  %y = hlo.not %x : tensor<3xui64>
+  %r = hlo.tuple %n, %y : (tensor<3xi32>, tensor<3xui64>) -> tuple<tensor<3xi32>, tensor<3xui64>>
+  func.return %r : tuple<tensor<3xi32>, tensor<3xui64>>
+}

@@ -6,9 +6,10 @@ from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import SSAValue
 
 from neuronir.passes.hlo.support.build import Builder
-from neuronir.passes.hlo.support.values import shape, splat, tensor
+from neuronir.passes.hlo.support.values import element, is_tensor, shape, splat, tensor
 
 U32 = IntegerType(32, Signedness.UNSIGNED)
+U64 = IntegerType(64, Signedness.UNSIGNED)
 WIDTH = 32
 _HALF = 16
 _LOW = (1 << _HALF) - 1
@@ -20,6 +21,11 @@ class Pair:
 
     low: SSAValue
     high: SSAValue
+
+
+def is_wide(value: SSAValue) -> bool:
+    """Return whether a value is a u64 tensor."""
+    return is_tensor(value) and element(value) == U64
 
 
 def zeros_like(b: Builder, x: SSAValue) -> SSAValue:

@@ -22,6 +22,8 @@ _OF_WHOLE = (
     "hlo.entry_computation_layout",
     "hlo.wide_inputs",
     "hlo.wide_outputs",
+    "hlo.word_inputs",
+    "hlo.word_outputs",
     "hlo.input_ranges",
     "hlo.input_names",
     "hlo.output_names",

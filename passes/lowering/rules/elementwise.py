@@ -40,7 +40,7 @@ COMPARISONS = {
 }
 _EXACT = {DType.I32, DType.U32}
 _WRAPPING = {AluOp.ADD, AluOp.SUBTRACT, AluOp.MULTIPLY, AluOp.DIVIDE, AluOp.MOD}
-_BITS = {
+BITS = {
     AluOp.BITWISE_AND,
     AluOp.BITWISE_OR,
     AluOp.BITWISE_XOR,
@@ -48,6 +48,7 @@ _BITS = {
     AluOp.SHIFT_RIGHT_LOGICAL,
     AluOp.SHIFT_RIGHT_ARITHMETIC,
 }
+"""Operators that DVE computes exactly on the bits of integers."""
 
 
 def engine_for(op: AluOp, dtype: DType, machine_has_pool: bool) -> Engine:
@@ -56,7 +57,7 @@ def engine_for(op: AluOp, dtype: DType, machine_has_pool: bool) -> Engine:
     POOL also wraps narrower results, which fp32 would saturate.
     """
     integer = not dtype.is_float and dtype is not DType.BOOL
-    if integer and op not in _BITS and machine_has_pool:
+    if integer and op not in BITS and machine_has_pool:
         if dtype in _EXACT or op in _WRAPPING:
             return Engine.POOL
     return Engine.DVE

@@ -7,14 +7,16 @@ from math import prod
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation, SSAValue
 
-from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine
+from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
 from neuronir.dialects.nc.ops import FINITE, View
+from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import string
 from neuronir.passes.lowering.layouts.layout import Form, dense
 from neuronir.passes.lowering.rules.elementwise import (
     BINARY,
+    BITS,
     COMPARISONS,
     LOGICAL,
     engine_for,
@@ -26,6 +28,7 @@ from neuronir.passes.tile.lower.steps import Step, scalar_of, steps, view_scalar
 from neuronir.passes.tile.lower.unary import activation
 from neuronir.passes.tile.lower.values import Held, Lazy, Number, Scalar, Value
 from neuronir.passes.tile.lower.waiting import (
+    WORDS,
     affine,
     apply_steps,
     evaluated,
@@ -103,8 +106,9 @@ def _binary(
     for one, other, reverse in ((left, right, False), (right, left, True)):
         if isinstance(one, Number):
             continue
-        scalar = scalar_of(other, shape)
-        if scalar is not None and (isinstance(scalar, float) or dtype is DType.F32):
+        words = alu in BITS and dtype in WORDS
+        scalar = scalar_of(other, shape, dtype if words else DType.F32)
+        if scalar is not None and (isinstance(scalar, float) or dtype is DType.F32 or words):
             scalar_step(state, op, one, Scalar(alu, scalar, reverse))
             return
     if isinstance(left, Number) and isinstance(right, Number):
@@ -119,6 +123,7 @@ def _tensors(
 ) -> None:
     """Combine two tiles, including one deferred scalar operation."""
     sides = [left, right]
+    words = dtype in WORDS and alu in BITS
     for i in (0, 1):
         one, other = sides[i], sides[1 - i]
         if isinstance(one, Lazy) and isinstance(other, Lazy):
@@ -127,7 +132,7 @@ def _tensors(
             sides[1 - keep] = materialize(state, op.operands[1 - keep], other if keep == i else one)
     for i in (0, 1):
         one = sides[i]
-        if isinstance(one, Lazy) and len(one.steps) > (1 if dtype is DType.F32 else 0):
+        if isinstance(one, Lazy) and len(one.steps) > (1 if dtype is DType.F32 or words else 0):
             sides[i] = materialize(state, op.operands[i], one)
     over = [v for v, side in zip(op.operands, sides, strict=True) if isinstance(side, Held)]
     result, out = target(state, op, over=over)
@@ -136,6 +141,10 @@ def _tensors(
         sides = _scaled_by_act(state, op, sides, out)
         sides = small_in_psum(state, sides, out)
     waiting = next((i for i, s in enumerate(sides) if isinstance(s, Lazy) and s.steps), None)
+    if waiting is not None and words:
+        _through_psum(state, out, sides, waiting, alu)
+        state.set(result, out)
+        return
     summand = alu is AluOp.ADD and not any(v in state.made_special for v in op.operands)
     for step in steps(state, out, sides):
         a, b = step.sources
@@ -168,6 +177,30 @@ def _tensors(
             Engine.DVE,
         )
     state.set(result, out)
+
+
+def _through_psum(
+    state: Lower, out: Form, sides: Sequence["Held | Lazy"], waiting: int, alu: AluOp
+) -> None:
+    """Combine bits of a tile with those of a deferred operation, which is written to PSUM.
+
+    With one operand in PSUM, DVE processes one element per cycle, with both in SBUF half of that.
+    """
+    lazy, other = sides[waiting], sides[1 - waiting]
+    assert isinstance(lazy, Lazy)
+    bank = state.machine.psum_bank_bytes // lazy.dtype.size
+    in_sbuf = space_of(other.form.buffer) is Space.SBUF
+    for step in steps(state, out, sides, most=bank):
+        dims = [n for _, n in step.out.free]
+        if in_sbuf:
+            whole = state.psum(step.out.start + step.partitions, prod(dims), lazy.dtype)
+        else:
+            form = state.emitter.sbuf(step.out.start + step.partitions, prod(dims), lazy.dtype)
+            whole = View(form, 0, step.out.start + step.partitions, ((1, prod(dims)),))
+        free = tuple((prod(dims[i + 1 :]), n) for i, n in enumerate(dims))
+        part = replace(whole, start=step.out.start, partitions=step.partitions, free=free)
+        apply_steps(state, replace(step, out=part), step.sources[waiting], lazy.steps, lazy.dtype)
+        state.emitter.tensor_tensor(alu, step.out, part, step.sources[1 - waiting], Engine.DVE)
 
 
 SMALL_SHARE = 4

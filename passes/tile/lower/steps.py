@@ -39,11 +39,12 @@ def steps(
     out: Form,
     sources: Sequence["Held | Lazy"],
     scalars: Sequence["float | Form"] = (),
+    most: int | None = None,
 ) -> Iterator[Step]:
     """Yield the pieces of a result and its operands, one instruction each.
 
     If an operand is a product, these are its pieces. `scalars` are one value per partition in each
-    piece.
+    piece. Without a product, a piece has at most `most` elements per partition.
     """
     found = list(scalars)
     for s in sources:
@@ -66,6 +67,7 @@ def steps(
         limit = min(PIECE, piece_of_rows(state, prod(a.size for a, _ in out.free)))
     if any(space_of(f.buffer) is Space.PSUM for f in forms):
         limit = min(limit, state.machine.max_free_psum)
+    limit = limit if most is None else min(limit, most)
     outer, inner = dims[:cut], dims[cut:]
     for base in numbers_of([d.atom for d in outer]):
         for chunk in chunks(inner, out.partitions, MAX_DIMS, limit):
@@ -155,14 +157,15 @@ LEAST_ROW = 96
 """Minimum elements of a row that are worth an instruction."""
 
 
-def scalar_of(value: Value, out: Form) -> "float | Form | None":
-    """Return a scalar operand: a uniform value, or a copy with one value per row of a partition.
+def scalar_of(value: Value, out: Form, dtype: DType = DType.F32) -> "float | Form | None":
+    """Return a scalar operand: a uniform value, or a copy with one value per row of a partition,
+    of type `dtype`.
 
     Rows must be long enough for an instruction each. Returns None if the operand is a tile.
     """
     if isinstance(value, Number):
         return value.value
-    if isinstance(value, Held) and value.dtype is DType.F32:
+    if isinstance(value, Held) and value.dtype is dtype:
         dims = plan([out, value.form], [a for a, _ in out.free])
         if not dims:
             return None

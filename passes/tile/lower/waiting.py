@@ -1,6 +1,7 @@
 """Defer scalar operations to the next instruction, and emit deferred ones."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -53,6 +54,9 @@ def target(
 
 BITWISE = frozenset(("hlo.and", "hlo.or", "hlo.xor"))
 """Bitwise ops, which are exact on DVE."""
+SHIFTS = frozenset(("hlo.shift_left", "hlo.shift_right_logical", "hlo.shift_right_arithmetic"))
+"""Shifts, too."""
+WORDS = (DType.I32, DType.U32)
 ALIASES = frozenset(
     f"hlo.{n}" for n in ("reshape", "bitcast", "transpose", "convert", "copy", "bitcast_convert")
 )
@@ -131,6 +135,10 @@ def apply_steps(
     if not waiting:
         state.emitter.copy(step.out, src)
         return
+    half = _half(state, waiting, dtype)
+    if half is not None:
+        state.emitter.activation(step.out, half_words(src, half), Activation.COPY)
+        return
     scale, bias = affine(waiting) if dtype.is_float else (None, None)
     if scale is not None and bias is not None:
         state.emitter.activation(
@@ -151,6 +159,32 @@ def apply_steps(
         reverse0=first.reverse,
         reverse1=len(waiting) > 1 and waiting[1].reverse,
         engine=engine,
+    )
+
+
+def _half(state: Lower, waiting: Sequence[Scalar], dtype: DType) -> int | None:
+    """Return the half of a word (0: low, 1: high) that operations select for ACT to copy, or None.
+
+    ACT copies 16 bits exactly, and does not hold the port of SBUF that DVE and POOL share.
+    """
+    if len(waiting) != 1 or dtype is not DType.U32 or waiting[0].reverse:
+        return None
+    if not state.machine.has_pool:
+        return None
+    selected = (waiting[0].op, waiting[0].operand)
+    if selected == (AluOp.BITWISE_AND, float(0xFFFF)):
+        return 0
+    return 1 if selected == (AluOp.SHIFT_RIGHT_LOGICAL, 16.0) else None
+
+
+def half_words(words: View, half: int) -> View:
+    """Return the lower (0) or upper (1) halves of 32-bit words, as u16 (little endian)."""
+    return replace(
+        words,
+        free=tuple((2 * stride, n) for stride, n in words.free),
+        offset=2 * words.offset + half,
+        indices=tuple((value, 2 * stride) for value, stride in words.indices),
+        dtype=DType.U16.name.lower(),
     )
 
 
@@ -185,7 +219,7 @@ def scalar_step(state: Lower, op: Operation, operand: "Held | Lazy", step: Scala
     inner = operand.source if isinstance(operand, Lazy) else operand
     lazy = Lazy(inner, (*before, step), dtype)
     single = state.dtype(result) is DType.F32 or converted_next(state, op)
-    if waits(state, op) and dtype is DType.F32 and single or _masked_next(state, op, lazy):
+    if waits(state, op) and dtype is DType.F32 and single or _bits_next(state, op, lazy):
         state.values[result] = lazy
         return
     if not _summed(state, op, lazy):
@@ -214,16 +248,20 @@ def _summed(state: Lower, op: Operation, lazy: Lazy) -> bool:
     return True
 
 
-def _masked_next(state: Lower, op: Operation, lazy: Lazy) -> bool:
-    """Return whether a bitwise op with a constant is followed by another, to be fused on DVE."""
+def _bits_next(state: Lower, op: Operation, lazy: Lazy) -> bool:
+    """Return whether DVE computes a bitwise op with a scalar together with the next one.
+
+    That is a second op with a constant (one instruction), or a bitwise op with a tile, which reads
+    the result from PSUM at the full rate.
+    """
     user = op.results[0].get_user_of_unique_use()
     if user is None or user.parent is not op.parent or len(lazy.steps) != 1:
         return False
-    if lazy.dtype not in (DType.I32, DType.U32) or not {op.name, user.name} <= BITWISE:
+    if lazy.dtype not in WORDS or not {op.name, user.name} <= BITWISE | SHIFTS:
         return False
-    if user.operands[0] is not op.results[0]:
-        return False
-    return isinstance(lazy.steps[0].operand, float) and number_of(user.operands[1]) is not None
+    if user.operands[0] is op.results[0] and number_of(user.operands[1]) is not None:
+        return isinstance(lazy.steps[0].operand, float)
+    return user.name in BITWISE and isinstance(lazy.source, Held)
 
 
 def converted_next(state: Lower, op: Operation) -> bool:
