@@ -52,8 +52,10 @@ take: erf_inv is a polynomial of 9 terms, logarithms take two."""
 KEYS = {"threefry2x32": 2, "rbg": 4}
 
 
-def drawn(function: Callable[[Any], Any], generator: str) -> tuple[Array, Array]:
-    """XLA's result and that of the binary for trn1."""
+def drawn(
+    function: Callable[[Any], Any], generator: str, target: str = "trn1"
+) -> tuple[Array, Array]:
+    """XLA's result and that of the binary."""
     key = np.random.default_rng(3).integers(0, 2**32, KEYS[generator], dtype=np.uint32)
     with jax.enable_x64(False):
 
@@ -63,10 +65,10 @@ def drawn(function: Callable[[Any], Any], generator: str) -> tuple[Array, Array]
         lowered = jax.jit(program).lower(key)
         wanted = np.asarray(jax.jit(program)(key))
     text = lowered.compiler_ir("hlo").as_hlo_text(True)
-    result = compile_text(text, "trn1", CompileOptions(auto_cast="none", tiling="never"))
+    result = compile_text(text, target, CompileOptions(auto_cast="none", tiling="never"))
     assert result.program is not None
     options = Options(races=True)
-    outputs = run(result.program, [key], get_target("trn1").machine, options).outputs
+    outputs = run(result.program, [key], get_target(target).machine, options).outputs
     return wanted, np.asarray(outputs[0])
 
 
@@ -79,6 +81,13 @@ def test_integers_of_threefry(name: str) -> None:
 @pytest.mark.parametrize("name", ["bits", "split", "bernoulli"])
 def test_integers_of_rbg(name: str) -> None:
     wanted, found = drawn(INTEGERS[name], "rbg")
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("generator", KEYS)
+def test_integers_on_inf1(generator: str) -> None:
+    """Its engines compute in fp32: words are added and multiplied in parts."""
+    wanted, found = drawn(INTEGERS["bits"], generator, "inf1")
     np.testing.assert_array_equal(found, wanted)
 
 
