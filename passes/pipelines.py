@@ -1,4 +1,4 @@
-"""The named pipelines over hlo, as pass specifications that `neuron-opt -p` takes."""
+"""The named pipelines over hlo and nc, as pass specifications that `neuron-opt -p` takes."""
 
 _CLEAN = "hlo-canonicalize,hlo-constant-fold,hlo-canonicalize,hlo-cse,hlo-dce"
 
@@ -62,6 +62,12 @@ def to_target(
     )
 
 
+ORDERED = (
+    "nc-unroll,nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-pipeline,"
+    "nc-reload-weights,nc-schedule"
+)
+"""The passes from phase `virtual` to phase `ordered`."""
+
 PIPELINES: dict[str, str] = {
     "hlo-simplify": SIMPLIFY,
     "hlo-unroll": UNROLL,
@@ -69,5 +75,6 @@ PIPELINES: dict[str, str] = {
     "hlo-to-trn1-matmult": to_target("trn1", auto_cast="matmult"),
     "hlo-to-trn1-all": to_target("trn1", auto_cast="all"),
     "hlo-to-inf1": to_target("inf1", auto_cast="all", gathers=False, integers=False, scans=False),
+    "nc-order": ORDERED,
 }
 """Pipeline name to pass specification."""

@@ -1,7 +1,7 @@
 """`python -m benchmarks.calibration [NAMES ...]`: simulated against published times, in Markdown.
 
 Each kernel has two times: as it is written (engines, queues and order chosen by hand), and as
-nc-order schedules the same instructions. `--emit DIR` writes the kernels' programs instead, for
+@nc-order schedules the same instructions. `--emit DIR` writes the kernels' programs instead, for
 neuronx-cc with `--compile-from`.
 """
 

@@ -245,7 +245,7 @@ class Kernel:
         self.emit("memset", engine, [dst], value=0.0)
 
     def text(self, phase: str = "ordered") -> str:
-        """The module; in the virtual phase without engines and queues, for nc-order to choose."""
+        """The module; in the virtual phase without the engines and queues that a pass chooses."""
         chosen = phase == "ordered"
         body = [f"{line} on {e}" if e and chosen else line for line, e in self._body]
         return "\n".join(

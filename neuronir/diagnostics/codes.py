@@ -173,7 +173,7 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "NIR_ENC006": (
         "the nc module cannot be encoded",
-        "run nc-order, nc-allocate and nc-synchronise first",
+        "run @nc-order, nc-allocate and nc-synchronise first",
     ),
     "NIR_EVAL001": (
         "the interpreter cannot evaluate an operation",
@@ -316,7 +316,7 @@ CODES: dict[str, tuple[str, str]] = {
     "NIR_NC005": ("a buffer has no address", "run nc-allocate first"),
     "NIR_NC006": (
         "an index is not a loop variable, an argument or a register",
-        "run nc-order, which folds constants",
+        "run nc-unroll, which folds constants",
     ),
     "NIR_NC007": ("a sequencer has too few registers", "keep fewer dynamic indices live"),
     "NIR_NC008": ("the machine has too few semaphores", "await fewer transfers separately"),

@@ -99,7 +99,7 @@ class PassRunner:
             self.dumper.before(index, instance, module)
             try:
                 with self.timer.step(instance.name) as step:
-                    self._before(instance, module, step)
+                    self._before(passes, index, module, step)
                     self._apply(index, instance, module)
                     if self.verify_each:
                         with step.step("(verify)"):
@@ -112,12 +112,14 @@ class PassRunner:
                 raise
             self.dumper.after(index, instance, module)
 
-    def _before(self, instance: ModulePass, module: ModuleOp, timer: Timer) -> None:
+    def _before(
+        self, passes: Sequence[ModulePass], index: int, module: ModuleOp, timer: Timer
+    ) -> None:
         if self.borders is None or not self.borders.concern(module):
             return
         with timer.step("(verify nc)"):
             try:
-                self.borders.before(module, instance)
+                self.borders.before(module, passes, index)
             except NeuronError as error:
                 raise RunFailure(_located(error, module)) from error
 

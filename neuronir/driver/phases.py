@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver.precision import EXACT, multiplies_fp32, without_fp32
-from neuronir.passes.pipelines import UNROLL_ALL, to_target
+from neuronir.passes.pipelines import ORDERED, UNROLL_ALL, to_target
 from neuronir.targets.registry import TargetLike, legality_for
 
 PHASES = ("parsed", "hlo", "tiled", "virtual", "ordered", "allocated", "synchronised", "binary")
@@ -21,14 +21,15 @@ _PASSES = {
         f"{UNROLL_ALL},hlo-tile-batch,hlo-tile-rows,hlo-split-batch,hlo-split-attention,"
         f"hlo-split-hidden,hlo-assign-layouts,hlo-choose-blocks,lower-hlo-to-nc,{_TO_NC}"
     ),
-    "ordered": "nc-order",
+    "ordered": ORDERED,
     "allocated": "nc-spill,nc-assign-banks,nc-allocate,nc-split-transfers,nc-order-triggers",
     "synchronised": "nc-synchronise",
 }
 
-# The scheduler's window. A larger window helps most programs, but not all, so level 3 tries every
-# one.
-_ORDER_OPTIONS = {1: ("{window=64}",), 2: ("",), 3: ("", "{window=1536}", "{window=64}")}
+# The windows of the scheduler (0: its default). A larger window helps most programs, but not all,
+# so level 3 tries every one.
+_WINDOWS = {1: (64,), 2: (0,), 3: (0, 1536, 64)}
+_WITH_WINDOW = frozenset(("nc-rotate", "nc-prefetch", "nc-schedule"))
 
 _TILED_ENGINES = {"PE", "ACT", "DVE"}
 """Engines that the instructions of phase `tiled` use on every machine."""
@@ -90,7 +91,14 @@ def orders_of(target: TargetLike, optlevel: int) -> tuple[str, ...]:
     text = target.pipelines.get("ordered")
     if text is not None:
         return (text,)
-    return tuple(_PASSES["ordered"] + options for options in _ORDER_OPTIONS[optlevel])
+    return tuple(_ordered(window) for window in _WINDOWS[optlevel])
+
+
+def _ordered(window: int) -> str:
+    """Return the passes of phase `ordered` with a window."""
+    option = f"{{window={window}}}" if window else ""
+    names = ORDERED.split(",")
+    return ",".join(name + (option if name in _WITH_WINDOW else "") for name in names)
 
 
 def _with_precision(text: str, cast: str, cast_type: str, relayout: str) -> str:

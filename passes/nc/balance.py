@@ -166,7 +166,7 @@ def _give(found: _Either, load: EngineLoad, ready: dict[Engine, float]) -> Engin
 
 
 def _overlaps(loop: scf.ForOp) -> bool:
-    """Return whether nc-order overlaps the iterations of a loop.
+    """Return whether nc-pipeline overlaps the iterations of a loop.
 
     This holds for innermost loops that are not ordered yet and are no layers.
     """

@@ -1,6 +1,7 @@
 """Check an nc module between passes: the limits of the machine, and the order."""
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -13,7 +14,14 @@ from neuronir.passes.nc.verify_order import Snapshot, check_order, take_snapshot
 
 _ORDERING = frozenset(
     (
-        "nc-order",
+        "nc-unroll",
+        "nc-split-loads",
+        "nc-assign-engines",
+        "nc-rotate",
+        "nc-prefetch",
+        "nc-pipeline",
+        "nc-reload-weights",
+        "nc-schedule",
         "nc-spill",
         "nc-assign-banks",
         "nc-allocate",
@@ -22,7 +30,10 @@ _ORDERING = frozenset(
         "nc-synchronise",
     )
 )
-"""Passes that only move, rename and place; other passes may change what a program does."""
+"""Passes that only move, rename and place; other passes may change what a program does.
+
+Consecutive ones are checked together, behind the last of them.
+"""
 
 
 class Borders:
@@ -35,24 +46,32 @@ class Borders:
         self.machine: MachineCheck | None = None
         self.snapshot: Snapshot | None = None
         self.checked = False
+        self.pending = False  # whether passes after the snapshot have not been checked
 
     def concern(self, module: ModuleOp) -> bool:
         """Return whether there is anything to check: the module has nc functions."""
         return bool(functions(module))
 
-    def before(self, module: ModuleOp, instance: ModulePass) -> None:
+    def before(self, module: ModuleOp, passes: Sequence[ModulePass], index: int) -> None:
         """Before a pass, record the data flow of the module, or discard the record if the pass may
         change it.
+
+        The record is kept while passes are checked together.
         """
         self.checked = False
-        if instance.name not in _ORDERING or not functions(module):
+        if passes[index].name not in _ORDERING or not functions(module):
             self.snapshot = None
+            self.pending = False
             return
-        piece = getattr(instance, "piece", None)
+        if self.pending:
+            return
+        together = takewhile(lambda one: one.name in _ORDERING, passes[index:])
+        piece = next((p for p in map(_piece, together) if p is not None), None)
         if self.snapshot is None or piece not in (None, self.snapshot.piece):
             self.snapshot = take_snapshot(module, PIECE if piece is None else piece)
         if self.snapshot.phase == "virtual":
             mark(module)
+        self.pending = True
 
     def end(self, passes: Sequence[ModulePass], index: int) -> bool:
         """Return whether the pass with this number is the last of those that are checked
@@ -60,7 +79,10 @@ class Borders:
         """
         if passes[index].name not in _ORDERING:
             return False
-        return index + 1 == len(passes) or passes[index + 1].name not in _ORDERING
+        if index + 1 == len(passes) or passes[index + 1].name not in _ORDERING:
+            return True
+        planned = None if self.snapshot is None else self.snapshot.piece
+        return _piece(passes[index + 1]) not in (None, planned)
 
     def check(self, module: ModuleOp) -> None:
         """Check the module after a pass.
@@ -69,7 +91,7 @@ class Borders:
         """
         if self.checked or not functions(module):
             return
-        before = self.snapshot
+        before, self.pending = self.snapshot, False
         machine = machine_of(module)
         if self.machine is None or self.machine.machine is not machine:
             self.machine = MachineCheck(machine, room=False)
@@ -79,11 +101,19 @@ class Borders:
             return
         self.snapshot = None
         try:
-            behind = take_snapshot(module)
+            piece = PIECE if before is None else before.piece
+            behind = take_snapshot(module, piece, marked=before is not None)
             for listing in behind.listings.values():
                 self.machine.function(listing)
             if before is not None:
                 check_order(before, behind)
         finally:
             unmark(module)
-        self.snapshot = behind
+        if before is None or behind.phase != "virtual":  # else its marks are those of `before`
+            self.snapshot = behind
+
+
+def _piece(instance: ModulePass) -> int | None:
+    """Return the size of the pieces into which a pass splits transfers, if it does."""
+    piece = getattr(instance, "piece", None)
+    return piece if isinstance(piece, int) else None

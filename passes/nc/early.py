@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.nc.list_schedule import work_of
 from neuronir.passes.nc.listing import Buffer, Node
 from neuronir.passes.nc.liveness import Life
 from neuronir.passes.nc.pack import Item, pack
-from neuronir.passes.nc.schedule import work_of
 from neuronir.passes.nc.streams import Slot
 
 SHARES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5)

@@ -171,7 +171,7 @@ def require_phase(module: ModuleOp, pass_name: str, *phases: str) -> None:
         raise NeuronError(
             "NIR_NC002",
             f"{pass_name} takes a module in phase {' or '.join(phases)}, this one is '{phase}'",
-            help="the order is nc-order, nc-spill, nc-assign-banks, nc-allocate, "
+            help="the order is @nc-order, nc-spill, nc-assign-banks, nc-allocate, "
             "nc-split-transfers, nc-order-triggers, nc-synchronise",
         )
 
@@ -250,7 +250,7 @@ class _Reader:
                     "NIR_NC009",
                     f"nc.func @{self.func.sym_name.data} takes a buffer: it must be the whole body "
                     "of one loop",
-                    help="nc-order inlines other calls",
+                    help="nc-unroll inlines other calls",
                 )
             self.symbols[argument] = ARGUMENT + i
             self.bounds[ARGUMENT + i] = _ANY_ARGUMENT
@@ -353,7 +353,7 @@ class _Reader:
                 raise NeuronError(
                     "NIR_NC006",
                     f"{op.name}: an index operand is neither a loop variable, an argument nor a "
-                    "register; nc-order folds constants",
+                    "register; nc-unroll folds constants",
                 )
         record = instruction_record(op, self.bases, self.symbols)
         node = Node(index, op, record, [], place=self.places, inside=tuple(self.around))

@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 
 from neuronir.dialects.nc.enums import Engine, Port
 from neuronir.dialects.nc.machine import Machine
-from neuronir.passes.nc.schedule import Work, delay
+from neuronir.passes.nc.list_schedule import Work, delay
 
 _DMA = -1  # the DMA engines together, as one resource
 _PLACEMENTS = 6

@@ -13,6 +13,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import EARLY
 from neuronir.passes.nc.demand_order import demand_order
 from neuronir.passes.nc.dependence import Predecessors, Shared, dependences
+from neuronir.passes.nc.list_schedule import is_spread, list_schedule, work_of
 from neuronir.passes.nc.listing import (
     LOOP,
     Listing,
@@ -22,8 +23,14 @@ from neuronir.passes.nc.liveness import (
     stream_buffers,
 )
 from neuronir.passes.nc.psum import PsumDemand
-from neuronir.passes.nc.schedule import is_spread, list_schedule, work_of
 from neuronir.passes.statistics import record
+
+WINDOW = 384
+"""By default, the number of positions by which an instruction may move ahead."""
+WINDOW_HELP = (
+    "number of positions by which an instruction may move ahead of the first one that has not "
+    "started"
+)
 
 _COMPARED = 4000
 """Limit of straight-line instructions for comparing two windows and two orders, which takes four
@@ -133,7 +140,7 @@ def _order_segment(
             listing, moved, outside, around, machine, chosen, within_banks=True
         )
         if other < end * _WORTH:
-            record("nc-order", "ns saved by the order of demand", round(end - other))
+            record("nc-schedule", "ns saved by the order of demand", round(end - other))
             return by_demand
     return order
 
@@ -207,7 +214,7 @@ def _scheduled(
         end = max(at + work.latency for at, work in zip(start, works, strict=True))
         if end <= least:  # if equal, the narrower window, whose buffers have shorter live ranges
             if best:
-                record("nc-order", "ns saved by a narrower window", round(least - end))
+                record("nc-schedule", "ns saved by a narrower window", round(least - end))
             best, least = start, end
     sequence = sorted(range(len(nodes)), key=lambda i: (best[i], i))
     return least, [segment[i] for i in sequence]

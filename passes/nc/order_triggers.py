@@ -17,6 +17,7 @@ from neuronir.dialects.nc.structure import VariableOp
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.carried import Analysis
 from neuronir.passes.nc.dependence import Predecessors, Shared, conflict, dependences
+from neuronir.passes.nc.list_schedule import Work, list_schedule, work_of
 from neuronir.passes.nc.listing import (
     LOOP,
     Access,
@@ -30,7 +31,6 @@ from neuronir.passes.nc.listing import (
     variables,
 )
 from neuronir.passes.nc.rewrite import write_order
-from neuronir.passes.nc.schedule import Work, list_schedule, work_of
 from neuronir.passes.nc.split_transfers import SCHEDULED
 from neuronir.passes.statistics import record
 
@@ -50,8 +50,8 @@ class NcOrderTriggersPass(ModulePass):
     The pass estimates the timing of straight-line code and of iterations of innermost loops with
     all waits. Each engine triggers the ready transfer that is most urgent; compute instructions
     keep their order. The new order is kept if it is estimated to be faster. A load moves before a
-    loop if nothing writes its source and the loop does not use its bytes. Functions that nc-order
-    did not schedule are not changed.
+    loop if nothing writes its source and the loop does not use its bytes. Functions that
+    nc-schedule did not order are not changed.
     """
 
     name = "nc-order-triggers"

@@ -1,4 +1,4 @@
-"""Software-pipeline innermost loops: a new iteration starts every II ns.
+"""nc-pipeline: software-pipeline innermost loops, so that a new iteration starts every II ns.
 
 The loop becomes a prologue, a kernel loop and an epilogue. Step q of the new code runs the
 instructions of stage s of iteration q - s, for every s. Buffers of the loop rotate: iteration i
@@ -8,23 +8,37 @@ its iterations is merged with the prologue of the next (pipeline_nest.py).
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from xdsl.context import Context
 from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
+from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.origin import source_of
 from neuronir.dialects.nc.structure import ROLLED, AddressOfOp, FuncOp, VariableOp
 from neuronir.dialects.support.walking import walk, walk_in
+from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.carried import Analysis
-from neuronir.passes.nc.listing import Listing, Node, list_function
+from neuronir.passes.nc.list_schedule import work_of
+from neuronir.passes.nc.listing import (
+    Listing,
+    Node,
+    functions,
+    list_function,
+    machine_of,
+    require_phase,
+    variables,
+)
+from neuronir.passes.nc.liveness import usable_sbuf
 from neuronir.passes.nc.modulo import Edge, load
 from neuronir.passes.nc.pipeline_emit import emit_loop, emit_nest
 from neuronir.passes.nc.pipeline_nest import Nest, carried_around, find_nest
 from neuronir.passes.nc.pipeline_plan import Plan, plan_loop
 from neuronir.passes.nc.prefetch import PREFETCHED
-from neuronir.passes.nc.schedule import work_of
 from neuronir.passes.nc.steady import report_steady
 from neuronir.passes.statistics import record
 
@@ -34,6 +48,36 @@ _WORTH = 0.97
 """The fraction of a plan's estimated time that a plan with a shorter interval and more code must
 reach.
 """
+
+
+@dataclass(frozen=True)
+class NcPipelinePass(ModulePass):
+    """Overlap the iterations of innermost loops (software pipelining).
+
+    A loop is modulo-scheduled with the cost model: a new iteration starts every II ns. This
+    initiation interval is the load of the busiest resource if dependences and SBUF allow it.
+    Iteration i uses copy i mod n of a buffer that several iterations use at once. The loop becomes
+    a prologue, a kernel (marked `nc.pipelined`: its order is final) and an epilogue. If the loop is
+    inside another loop, the epilogue of one outer iteration overlaps the prologue of the next where
+    dependences allow it; some iterations of the outer loop are unrolled for that, up to 2,000
+    instructions.
+
+    Loops marked `nc.rolled` or `nc.prefetched`, bodies with more than 500 instructions, and bodies
+    that load registers are not changed. Constants and addresses of variables move out of loops.
+    """
+
+    name = "nc-pipeline"
+    sbuf: int = field(
+        default=0, metadata={"help": "bytes per partition to plan with; 0: those of the machine"}
+    )
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Pipeline the innermost loops of every function."""
+        require_phase(op, self.name, "virtual")
+        machine, kinds = machine_of(op), variables(op)
+        with bodies_in_place(op):
+            for func in functions(op):
+                pipeline_loops(func, kinds, machine, usable_sbuf(machine, self.sbuf))
 
 
 def pipeline_loops(
@@ -54,7 +98,7 @@ def pipeline_loops(
         if not _may_overlap(loop.op):
             continue
         if any(n.op.results for n in body):
-            record("nc-order", "loops not pipelined (registers)")
+            record(NcPipelinePass.name, "loops not pipelined (registers)")
             continue
         found = analysis.run_loop(loop)
         number = {n.place: i for i, n in enumerate(body)}
@@ -66,7 +110,7 @@ def pipeline_loops(
         ]
         plans = plan_loop(listing, loop, edges, machine, capacity)
         if not plans:
-            record("nc-order", "loops not pipelined (too short or too large)")
+            record(NcPipelinePass.name, "loops not pipelined (too short or too large)")
             continue
         pipelined += 1
         plan, nest = _choose(listing, loop, plans, places)
@@ -74,7 +118,7 @@ def pipeline_loops(
         if nest is None:
             emit_loop(listing, loop, plan)
         else:
-            record("nc-order", "loops pipelined across the rounds of the loop around them")
+            record(NcPipelinePass.name, "loops pipelined across the rounds of the loop around them")
             emit_nest(listing, nest, plan)
 
 
@@ -124,8 +168,8 @@ def _choose(
 def _report(loop: Node, plan: Plan, number: int, machine: Machine) -> None:
     source = source_of(loop.body[0].op).name
     name = f"pipelined loop {number}" + (f" ({source})" if source else "")
-    record("nc-order", "loops pipelined")
+    record(NcPipelinePass.name, "loops pipelined")
     loads = load([work_of(n.record, machine) for n in loop.body if n.record is not None])
-    report_steady(name, plan.interval, loads)
-    record("nc-order", f"{name}: stages", plan.last_stage + 1)
-    record("nc-order", f"{name}: copies", plan.depth)
+    report_steady(NcPipelinePass.name, name, plan.interval, loads)
+    record(NcPipelinePass.name, f"{name}: stages", plan.last_stage + 1)
+    record(NcPipelinePass.name, f"{name}: copies", plan.depth)

@@ -7,10 +7,10 @@ from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.structure import AllocOp
 from neuronir.passes.nc.cycles import critical, shortest_interval
+from neuronir.passes.nc.list_schedule import Work, delay, work_of
 from neuronir.passes.nc.listing import Buffer, Listing, Node
 from neuronir.passes.nc.liveness import deep_lifetimes, rounded
 from neuronir.passes.nc.modulo import Edge, load, modulo_schedule
-from neuronir.passes.nc.schedule import Work, delay, work_of
 
 _LARGEST_KERNEL = 2000
 _TRIES = 24

@@ -1,4 +1,4 @@
-"""Load weights again if keeping them between distant uses would fill the ring.
+"""nc-reload-weights: load weights again if keeping them between distant uses would fill the ring.
 
 Strands of a batch use each weight half a layer apart. The other weights of the layer are loaded in
 between, and a ring that kept all of them could not prefetch. If the tensor engine is the bound, DMA
@@ -7,22 +7,74 @@ has time to load a weight once for each strand.
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
+from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.enums import Engine, Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.structure import AllocOp
-from neuronir.passes.nc.listing import Buffer, Listing, Node
-from neuronir.passes.nc.liveness import deep_lifetimes, peak, rounded, stream_buffers
-from neuronir.passes.nc.schedule import work_of
+from neuronir.passes.nc.bodies import bodies_in_place
+from neuronir.passes.nc.layer_order import is_stream
+from neuronir.passes.nc.list_schedule import work_of
+from neuronir.passes.nc.listing import (
+    RING,
+    Buffer,
+    Listing,
+    Node,
+    functions,
+    list_function,
+    machine_of,
+    require_phase,
+    variables,
+)
+from neuronir.passes.nc.liveness import (
+    deep_lifetimes,
+    peak,
+    rounded,
+    stream_buffers,
+    usable_sbuf,
+)
+from neuronir.passes.nc.rewrite import hoist_buffers
 from neuronir.passes.statistics import record
 
 _SHARE = 0.5
 """The fraction of the ring that may be used between two uses of a kept buffer; the rest is for
 prefetching.
 """
+
+
+@dataclass(frozen=True)
+class NcReloadWeightsPass(ModulePass):
+    """Load a weight again before a distant use, rather than keep it in SBUF until then.
+
+    A use is distant if more than half of the room for the weight stream has been taken by other
+    weights since the last use. Each such use, and those after it, read a buffer of their own, which
+    a copy of the transfer fills. Nothing changes if DMA would then take longer than the busiest
+    engine, or if a loop uses the weights.
+    """
+
+    name = "nc-reload-weights"
+    sbuf: int = field(
+        default=0, metadata={"help": "bytes per partition to plan with; 0: those of the machine"}
+    )
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Add loads in every function that has a weight stream outside loops."""
+        require_phase(op, self.name, "virtual")
+        machine, kinds = machine_of(op), variables(op)
+        with bodies_in_place(op):
+            for func in functions(op):
+                block = func.body.block
+                if not any(is_stream(o) and RING not in o.attributes for o in block.ops):
+                    continue
+                listing = list_function(func, kinds, placed=False)
+                if reload_streams(listing, machine, usable_sbuf(machine, self.sbuf)):
+                    hoist_buffers(block)
 
 
 def reload_streams(listing: Listing, machine: Machine, capacity: int) -> int:
@@ -53,7 +105,7 @@ def reload_streams(listing: Listing, machine: Machine, capacity: int) -> int:
         for first, end in zip(places, [*places[1:], len(nodes)], strict=True):
             _load_again(buffers[key], load, [nodes[i].op for i in uses if first <= i < end])
     loads = sum(len(places) for places in again.values())
-    record("nc-order", "weights loaded again", loads)
+    record(NcReloadWeightsPass.name, "weights loaded again", loads)
     return loads
 
 

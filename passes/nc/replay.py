@@ -9,10 +9,10 @@ from dataclasses import replace
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.nc.dependence import Predecessors, Shared, dependences
+from neuronir.passes.nc.list_schedule import list_schedule, work_of
 from neuronir.passes.nc.listing import LOOP, Listing, Node
 from neuronir.passes.nc.liveness import stream_buffers
 from neuronir.passes.nc.psum import PsumDemand
-from neuronir.passes.nc.schedule import list_schedule, work_of
 
 Bytes = Mapping[int, tuple[int, int]]
 """By PSUM buffer, its first byte and the one after its last."""

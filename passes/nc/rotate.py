@@ -1,158 +1,101 @@
-"""Rotate loops: the beginning of an iteration moves to the end of the previous one.
+"""nc-rotate: move the beginning of the iterations of a loop to the end of the previous ones."""
 
-Engines run in order, so nothing of the next iteration starts before the last instruction of the
-current one on its engine. The work before an iteration needs its weights (the normalisation at the
-start of a layer) can move to the end of the previous iteration. The schedule then overlaps it with
-the products that complete its operands. For iteration 0 this work is done before the loop, and the
-last iteration, which is peeled (prefetch.py), omits it.
-"""
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
+from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import UnitAttr
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.passes import ModulePass
 
-from neuronir.dialects.nc.enums import Space
-from neuronir.dialects.nc.ops import InstructionOp
-from neuronir.dialects.nc.structure import AllocOp
-from neuronir.passes.nc.dependence import Predecessors, Shared, dependences
-from neuronir.passes.nc.listing import LOOP, Buffer, Listing, Node
-from neuronir.passes.nc.liveness import stream_buffers
-from neuronir.passes.nc.rewrite import Linear, copy_with, hoist_buffers
-from neuronir.passes.nc.unroll import copy_round
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.structure import FuncOp, VariableOp
+from neuronir.passes.nc.bodies import bodies_in_place
+from neuronir.passes.nc.layer_order import (
+    ORDERED,
+    Body,
+    fitting,
+    listed,
+    ordered_body,
+    plain_order,
+    stream_loops,
+)
+from neuronir.passes.nc.listing import functions, machine_of, require_phase, variables
+from neuronir.passes.nc.liveness import usable_sbuf
+from neuronir.passes.nc.order_block import WINDOW, WINDOW_HELP
+from neuronir.passes.nc.peel import peel
+from neuronir.passes.nc.prefetch_plan import LEAST_ROUNDS
+from neuronir.passes.nc.rewrite import write_order
+from neuronir.passes.nc.rotation import beginning, rotate_loop
+from neuronir.passes.statistics import record
 
-AHEAD = "nc.ahead"
-"""Marks instructions of a rotated loop that belong to the next iteration, until it is emitted."""
 
+@dataclass(frozen=True)
+class NcRotatePass(ModulePass):
+    """Move the beginning of an iteration to the end of the previous one, in loops over layers.
 
-@dataclass(slots=True)
-class Rotation:
-    """The changes to a loop: its own instructions and their copies, hoisted buffers, and its
-    prologue.
+    Work that an iteration can do before its weights arrive, such as a normalisation, then overlaps
+    the products that complete its operands. For iteration 0 the work is done before the loop, and
+    the last iteration, which does none for a next one, is peeled.
+
+    A loop is rotated if it has a weight stream (`nc.alloc "stream"` in its body), if its iterations
+    are estimated to be shorter, and if SBUF has room for nc-prefetch. The body of a loop that could
+    be rotated is left in the order that was estimated to be faster (`nc.ordered`). Until
+    nc-prefetch has run, `nc.ahead` marks work for the next iteration, and `nc.tail` the peeled
+    iteration.
     """
 
-    loop: scf.ForOp
-    originals: list[InstructionOp]
-    copies: list[InstructionOp]
-    buffers: list[AllocOp]
-    first: list[Operation]
+    name = "nc-rotate"
+    window: int = field(default=WINDOW, metadata={"help": WINDOW_HELP})
+    sbuf: int = field(
+        default=0, metadata={"help": "bytes per partition to plan with; 0: those of the machine"}
+    )
 
-    def undo(self) -> None:
-        """Restore the loop."""
-        for op in [*self.copies, *reversed(self.first)]:
-            op.detach()
-            op.erase()
-        for op in self.buffers:
-            op.detach()
-        block = self.loop.body.block
-        assert block.first_op is not None
-        block.insert_ops_before([*self.buffers, *self.originals], block.first_op)
-        hoist_buffers(block)
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rotate loops of every function."""
+        require_phase(op, self.name, "virtual")
+        machine, kinds = machine_of(op), variables(op)
+        capacity = usable_sbuf(machine, self.sbuf)
+        with bodies_in_place(op):
+            for func in functions(op):
+                for loop in stream_loops(func):
+                    self._loop(func, loop, kinds, machine, capacity)
 
-    def keep(self) -> None:
-        """Discard the record of the original loop."""
-        for op in self.originals:
-            op.erase()
-
-
-def rotate_loop(listing: Listing, loop: Node) -> Rotation | None:
-    """Move the beginning of the iterations of a straight-line loop to the end of the previous ones.
-
-    Returns None if there is nothing to move. The listing is stale afterwards.
-    """
-    chosen = _beginning(listing, loop)
-    if not chosen:
-        return None
-    op = loop.op
-    assert isinstance(op, scf.ForOp)
-    block, outside = op.body.block, op.parent
-    assert outside is not None and block.last_op is not None
-    originals = [n.op for n in chosen if isinstance(n.op, InstructionOp)]
-    mine = {n.index for n in chosen}
-    inside = {a.buffer for n in chosen for a in n.accesses}
-    shared = inside & {a.buffer for n in loop.body if n.index not in mine for a in n.accesses}
-    own: list[AllocOp] = []
-    common: list[AllocOp] = []
-    for key in sorted(inside):
-        alloc = listing.buffers[key].op
-        if listing.buffers[key].loop == loop.loop and isinstance(alloc, AllocOp):
-            (common if key in shared else own).append(alloc)
-    for alloc in common:
-        alloc.detach()
-        outside.insert_op_before(alloc, op)
-    variable = block.args[0]
-    first = copy_round([*own, *originals], {variable: Linear(None, 0, 0)}, {})
-    outside.insert_ops_before(first, op)
-    copies = [copy_with(o, {}, {variable: Linear(variable, 1, 1)}) for o in originals]
-    for copy in copies:
-        copy.attributes[AHEAD] = UnitAttr()
-    block.insert_ops_before(copies, block.last_op)
-    for original in originals:
-        original.detach()
-    return Rotation(op, originals, copies, common, first)
+    def _loop(
+        self,
+        func: FuncOp,
+        op: scf.ForOp,
+        kinds: Mapping[str, VariableOp],
+        machine: Machine,
+        capacity: int,
+    ) -> None:
+        """Rotate a loop if that is profitable, and order its body if it could be rotated."""
+        listing, loop = listed(func, kinds, op)
+        if loop.trip_count < LEAST_ROUNDS or any(n.record is None for n in loop.body):
+            return
+        chosen = beginning(listing, loop)
+        if not chosen:
+            return
+        plain = plain_order(self.name, listing, loop, machine, self.window)
+        rotation = rotate_loop(listing, loop, chosen)
+        turned = listed(func, kinds, op)
+        body = ordered_body(self.name, *turned, machine, self.window)
+        saved = plain.time - body.time
+        if isfinite(saved) and saved > 0:
+            fit = fitting(self.name, *turned, machine, self.window, capacity, body)
+            if fit is not None:
+                record(self.name, "ns of a round saved by rotation", round(saved))
+                rotation.keep()
+                _write(op, fit.body)
+                peel(op)
+                return
+        rotation.undo()
+        fit = fitting(self.name, listing, loop, machine, self.window, capacity, plain)
+        if fit is not None:
+            _write(op, fit.body)
 
 
-def _beginning(listing: Listing, loop: Node) -> list[Node]:
-    """Return the instructions between loop-carried values and the first use of a stream buffer."""
-    buffers, body = listing.buffers, loop.body
-    shared: Shared = {LOOP + loop.loop: (0, 0)}
-    nodes = _numbered(body)
-    found = dependences(nodes, buffers, listing.bounds, placed=False, shared=shared)
-    streams = set(stream_buffers(body, buffers))
-    barred = [_barred(node, streams) for node in body]
-    while True:
-        chosen = _lead(body, buffers, loop.loop, found, barred)
-        banks = {a.buffer for i in chosen for a in body[i].accesses if _is_bank(buffers[a.buffer])}
-        split = {
-            a.buffer
-            for i, node in enumerate(body)
-            if i not in chosen
-            for a in node.accesses
-            if a.buffer in banks
-        }
-        if not split:
-            return [body[i] for i in sorted(chosen)]
-        for i in chosen:  # a bank is not kept from one iteration to the next
-            barred[i] = barred[i] or any(a.buffer in split for a in body[i].accesses)
-
-
-def _numbered(body: Sequence[Node]) -> list[Node]:
-    return [Node(i, n.op, n.record, [a.of(i) for a in n.accesses]) for i, n in enumerate(body)]
-
-
-def _is_bank(buffer: Buffer) -> bool:
-    return buffer.space is Space.PSUM
-
-
-def _barred(node: Node, streams: set[int]) -> bool:
-    """Return whether an instruction must stay in its iteration: it uses the weight stream."""
-    return bool(node.op.results) or any(a.buffer in streams for a in node.accesses)
-
-
-def _lead(
-    body: Sequence[Node],
-    buffers: Sequence[Buffer],
-    number: int,
-    found: Predecessors,
-    barred: Sequence[bool],
-) -> set[int]:
-    """Return the instructions that read carried values and nothing barred, and those they need."""
-    written = {
-        a.buffer
-        for n in body
-        for a in n.accesses
-        if a.write and buffers[a.buffer].loop != number and not _is_bank(buffers[a.buffer])
-    }
-    free: list[bool] = []
-    wanted: list[bool] = []
-    for i, node in enumerate(body):
-        free.append(not barred[i] and all(free[j] for j in found[i]))
-        carried = any(not a.write and a.buffer in written for a in node.accesses)
-        wanted.append(free[i] and (carried or any(wanted[j] for j in found[i])))
-    for i in reversed(range(len(body))):
-        if wanted[i]:
-            for j in found[i]:
-                wanted[j] = True
-    return {i for i, yes in enumerate(wanted) if yes}
+def _write(loop: scf.ForOp, body: Body) -> None:
+    write_order(loop.body.block, body.order)
+    loop.attributes[ORDERED] = UnitAttr()

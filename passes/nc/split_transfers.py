@@ -32,7 +32,7 @@ PIECE = 1 << 18
 """Minimum bytes of a piece: about 1 us at the rate of all DMA engines."""
 
 SCHEDULED = "nc.scheduled"
-"""Marks a function whose order nc-order chose; transfers of other functions are not changed."""
+"""Marks a function that nc-schedule ordered; transfers of other functions are not changed."""
 
 Chosen = Callable[[View, View], bool]
 """Return whether a transfer qualifies, by its target and its source."""
@@ -49,9 +49,9 @@ class NcSplitTransfersPass(ModulePass):
 
     A transfer is split along its outermost dimension and, if that leaves single rows, along the
     next one. In loops only stores are split, because loads are prefetched. The weight stream and
-    functions that nc-order did not schedule are not changed. nc-order splits loads of values that
-    the program itself wrote; loads of inputs and constants are split here, because nc-spill
-    rematerialises only whole loads.
+    functions that nc-schedule did not order are not changed. nc-split-loads has split loads of
+    values that the program itself wrote; loads of inputs and constants are split here, because
+    nc-spill rematerialises only whole loads.
     """
 
     name = "nc-split-transfers"
@@ -79,15 +79,24 @@ class NcSplitTransfersPass(ModulePass):
 
 def parts_behind_order(op: Operation, piece: int) -> list[DmaOp]:
     """Return the pieces of an op in nc-split-transfers; empty if it stays whole."""
+    around = _around(op)
+    if not any(isinstance(o, FuncOp) and SCHEDULED in o.attributes for o in around):
+        return []
+    return parts_of(op, piece, _stores if in_loop(op) else _any)
+
+
+def in_loop(op: Operation) -> bool:
+    """Return whether an op is inside a loop."""
+    return any(isinstance(o, scf.ForOp) for o in _around(op))
+
+
+def _around(op: Operation) -> list[Operation]:
     around: list[Operation] = []
     parent = op.parent_op()
     while parent is not None:
         around.append(parent)
         parent = parent.parent_op()
-    if not any(isinstance(o, FuncOp) and SCHEDULED in o.attributes for o in around):
-        return []
-    inside = any(isinstance(o, scf.ForOp) for o in around)
-    return parts_of(op, piece, _stores if inside else _any)
+    return around
 
 
 def _any(target: View, source: View) -> bool:

@@ -11,24 +11,24 @@ from math import isfinite
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.nc.dependence import dependences
+from neuronir.passes.nc.list_schedule import list_schedule, work_of
 from neuronir.passes.nc.listing import Buffer, Listing, Node
 from neuronir.passes.nc.modulo import load
 from neuronir.passes.nc.psum import PsumDemand
-from neuronir.passes.nc.schedule import list_schedule, work_of
 from neuronir.passes.statistics import record
 
 _ROUNDS = 3  # the first ones fill the engines
 
 
-def report_steady(loop: str, interval: float, loads: dict[str, float]) -> None:
+def report_steady(name: str, loop: str, interval: float, loads: dict[str, float]) -> None:
     """Report the interval (ns) of a loop, the load of its busiest resource, and their ratio in %.
 
-    The load is in ns per iteration.
+    The load is in ns per iteration. The pass `name` reports.
     """
     busiest = max(loads, key=lambda name: (loads[name], name))
-    record("nc-order", f"{loop}: interval ns", round(interval))
-    record("nc-order", f"{loop}: load of {busiest} ns", round(loads[busiest]))
-    record("nc-order", f"{loop}: interval % of load", round(100 * interval / loads[busiest]))
+    record(name, f"{loop}: interval ns", round(interval))
+    record(name, f"{loop}: load of {busiest} ns", round(loads[busiest]))
+    record(name, f"{loop}: interval % of load", round(100 * interval / loads[busiest]))
 
 
 def time_round(listing: Listing, loop: Node, machine: Machine) -> float:
@@ -73,11 +73,11 @@ def _fresh(loop: Node, known: Sequence[Buffer], buffers: list[Buffer]) -> dict[i
     return fresh
 
 
-def report_layers(listing: Listing, machine: Machine, mark: str) -> None:
+def report_layers(name: str, listing: Listing, machine: Machine, mark: str) -> None:
     """Report the steady state of every loop with the attribute `mark`."""
     marked = [loop for loop in listing.loops if mark in loop.op.attributes]
     for number, loop in enumerate(marked, 1):
         works = [work_of(n.record, machine) for n in loop.body if n.record is not None]
         time = time_round(listing, loop, machine)
         if isfinite(time):
-            report_steady(f"layer loop {number}", time, load(works))
+            report_steady(name, f"layer loop {number}", time, load(works))

@@ -58,7 +58,7 @@ def choose_triggers(block: Block, machine: Machine, queues: QueueAllotter) -> No
         busy[helper] += time
         busy[Engine.SP] -= time
         bound = max(bound, busy[helper])
-        record("nc-order", f"loads that {helper.name} starts", len(loads))
+        record("nc-assign-engines", f"loads that {helper.name} starts", len(loads))
 
 
 def _there(queue: Engine, machine: Machine) -> bool:

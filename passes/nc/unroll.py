@@ -1,23 +1,69 @@
-"""Unroll loops: every iteration becomes a copy of the body with its own buffers."""
+"""nc-unroll: unroll loops. Every iteration becomes a copy of the body with its own buffers."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
+from xdsl.context import Context
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.structure import ROLLED, AllocOp
 from neuronir.dialects.nc.sync import BarrierOp
 from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.walking import walk, walk_in
-from neuronir.passes.nc.listing import trip_count
-from neuronir.passes.nc.rewrite import Linear, copy_with
+from neuronir.passes.nc.bodies import bodies_in_place
+from neuronir.passes.nc.inline import inline_calls
+from neuronir.passes.nc.listing import functions, require_phase, trip_count
+from neuronir.passes.nc.rewrite import Linear, copy_with, fold_constants, hoist_buffers
 
 # Loops inside a remaining loop are unrolled up to this size, so that the body can be pipelined.
 _BODY = 500
-# From this trip count, overlapping iterations is better than unrolling: the schedule of a long
-# block starts the longest chains first, so that the ends of all iterations come last.
-_MANY = 32
+MANY = 32
+"""From this trip count, overlapping iterations is better than unrolling: the schedule of a long
+block starts the longest chains first, so that the ends of all iterations come last.
+"""
+
+
+@dataclass(frozen=True)
+class NcUnrollPass(ModulePass):
+    """Unroll small loops, so that their iterations can be scheduled together.
+
+    A loop is replaced by its iterations if these have at most `limit` instructions in total; each
+    copy of an `nc.alloc` in the body is a buffer of its own. Innermost loops of `keep` or more
+    iterations are left to nc-pipeline. Loops marked `nc.rolled`, whose bodies name rotating
+    buffers, and the loops around them are kept; other loops in a loop that is kept are unrolled up
+    to 500 instructions. A function that is the whole body of a loop is unrolled with it.
+
+    The pass first inlines all other calls, folds constant indices into offsets, and removes
+    barriers, because dependences are exact. Buffers move to the top of the function.
+    """
+
+    name = "nc-unroll"
+    limit: int = field(
+        default=2000,
+        metadata={"help": "largest number of instructions of an unrolled loop"},
+    )
+    keep: int = field(
+        default=MANY,
+        metadata={
+            "help": "least number of iterations of an innermost loop that is kept; 0: none is"
+        },
+    )
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Unroll the loops of every function."""
+        require_phase(op, self.name, "virtual")
+        with bodies_in_place(op):
+            inline_calls(op)
+            for func in functions(op):
+                block = func.body.block
+                fold_constants(block)
+                drop_barriers(block)
+                unroll_small_loops(block, self.limit, self.keep)
+                hoist_buffers(block)
 
 
 def expanded_size(ops: Iterable[Operation]) -> int:
@@ -31,24 +77,24 @@ def expanded_size(ops: Iterable[Operation]) -> int:
     return size
 
 
-def unroll_small_loops(block: Block, limit: int, pipeline: bool) -> None:
+def unroll_small_loops(block: Block, limit: int, keep: int) -> None:
     """Unroll loops of at most `limit` instructions in total, and erase empty ones.
 
-    With `pipeline`, innermost loops with many iterations are kept. Rolled loops and the loops
+    Innermost loops of `keep` or more iterations are kept (0: none). Rolled loops and the loops
     around them are kept.
     """
     for loop in [op for op in block.ops if isinstance(op, scf.ForOp)]:
         body = loop.body.block
         rounds, size = trip_count(loop), expanded_size(body.ops)
         innermost = not any(isinstance(op, scf.ForOp) for op in body.ops)
-        if pipeline and size and innermost and rounds >= _MANY:
+        if keep and size and innermost and rounds >= keep:
             continue
         if any(isinstance(op, scf.ForOp) and ROLLED in op.attributes for op in walk(loop)):
-            unroll_small_loops(body, min(limit, _BODY), pipeline)
+            unroll_small_loops(body, min(limit, _BODY), keep)
         elif rounds * size <= limit:
             unroll_loop(loop)
         else:
-            unroll_small_loops(body, min(limit, _BODY), pipeline)
+            unroll_small_loops(body, min(limit, _BODY), keep)
 
 
 def drop_barriers(block: Block) -> None:

@@ -180,7 +180,7 @@ def _what(record: Instruction, machine: Machine) -> tuple[object, ...]:
 
 
 def written_out(module: ModuleOp) -> ModuleOp:
-    """Return a copy as nc-order prepares it: calls inlined, constant indices folded."""
+    """Return a copy as nc-unroll prepares it: calls inlined, constant indices folded."""
     copy = clone(module)
     for old, new in zip(walk(module), walk(copy), strict=True):
         new.location = old.location

@@ -26,9 +26,9 @@ from neuronir.passes.nc.listing import (
     phase_of,
     variables,
 )
-from neuronir.passes.nc.order import loads_own
 from neuronir.passes.nc.provenance import loop_number, mark, step_of, unmark
-from neuronir.passes.nc.split_transfers import PIECE, parts_behind_order, parts_of
+from neuronir.passes.nc.split_loads import loads_own
+from neuronir.passes.nc.split_transfers import PIECE, in_loop, parts_behind_order, parts_of
 from neuronir.passes.nc.value_flow import Cut, Values, flow_of
 from neuronir.passes.nc.verify_machine import PLACED, location_of, written_out
 
@@ -38,10 +38,14 @@ _ITERATIONS = 3
 
 @dataclass
 class Snapshot:
-    """The state of a module before passes changed it."""
+    """The state of a module before passes changed it.
+
+    `whole` says that a load which nc-split-loads would split is in one piece.
+    """
 
     phase: str
     piece: int
+    whole: bool = False
     listings: dict[str, Listing] = field(default_factory=dict)
     trace: list[object] = field(default_factory=list)
 
@@ -54,8 +58,8 @@ class NcVerifyOrderPass(ModulePass):
     """Check that passes preserve the values that each instruction reads.
 
     Run it before and after passes that reorder, rename or allocate: `-p
-    nc-verify-order,nc-order,nc-verify-order`. The first run records the program, and the next one
-    compares. Each value is followed byte by byte from the inputs through all buffers. An
+    nc-verify-order,nc-schedule,nc-verify-order`. The first run records the program, and the next
+    one compares. Each value is followed byte by byte from the inputs through all buffers. An
     instruction must read from each byte what the same instruction wrote there before, whatever the
     name and address of the buffer (flow dependences), without writes in between (anti and output
     dependences). For long loops the first and last iterations are checked. The first violation
@@ -63,7 +67,9 @@ class NcVerifyOrderPass(ModulePass):
     """
 
     name = "nc-verify-order"
-    piece: int = field(default=PIECE, metadata={"help": "as for nc-order or nc-split-transfers"})
+    piece: int = field(
+        default=PIECE, metadata={"help": "as for nc-split-loads or nc-split-transfers"}
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Compare the module with its record, and record it.
@@ -73,7 +79,7 @@ class NcVerifyOrderPass(ModulePass):
         before = _SNAPSHOTS.get(op)
         try:
             if before is not None:
-                check_order(before, take_snapshot(op, self.piece))
+                check_order(before, take_snapshot(op, self.piece, marked=True))
         finally:
             unmark(op)
         _SNAPSHOTS[op] = take_snapshot(op, self.piece)
@@ -81,24 +87,35 @@ class NcVerifyOrderPass(ModulePass):
             mark(op)
 
 
-def take_snapshot(module: ModuleOp, piece: int = PIECE) -> Snapshot:
-    """Record the data flow of a module. Before passes after phase `virtual`, mark it with
-    `mark`.
+def take_snapshot(module: ModuleOp, piece: int = PIECE, *, marked: bool = False) -> Snapshot:
+    """Record the data flow of a module.
+
+    Mark a module of phase `virtual` with `mark` before the passes that follow. With `marked`, it is
+    the result of such passes, and its marks are kept.
     """
     phase = phase_of(module)
     out = Snapshot(phase, piece)
     if phase == "virtual":
-        mark(module)
-        copy = written_out(module)
-        unmark(module)
-        module = copy
+        if marked:
+            module = written_out(module)
+        else:
+            mark(module)
+            copy = written_out(module)
+            unmark(module)
+            module = copy
     else:
         out.trace = _trace(module)
     kinds = variables(module)
     own = partial(loads_own, kinds)
 
     def parts(op: InstructionOp) -> list[DmaOp]:
-        return parts_of(op, piece, own) if phase == "virtual" else parts_behind_order(op, piece)
+        virtual = phase == "virtual"
+        made = parts_of(op, piece, own) if virtual else parts_behind_order(op, piece)
+        if made and not out.whole and not in_loop(op):
+            target, source = op.views()
+            assert target is not None and source is not None
+            out.whole = own(target, source)
+        return made
 
     with bodies_in_place(module):
         for func in functions(module):
@@ -119,7 +136,7 @@ def check_order(before: Snapshot, behind: Snapshot) -> None:
     for name, made in behind.listings.items():
         known = before.listings.get(name)
         if known is not None:
-            _Comparison(before.phase, known, made).check()
+            _Comparison(before.phase, known, made, behind.whole).check()
 
 
 def _trace(module: ModuleOp) -> list[object]:
@@ -154,13 +171,14 @@ class _Comparison:
     phase: str
     known: Listing
     made: Listing
+    whole: bool  # whether nc-split-loads may not have run in between
 
     def check(self) -> None:
         """Raise NIR_NC011 if the outputs differ."""
-        cuts = self._cuts()
-        wrong = self._difference(cuts) if cuts else None
-        if wrong is not None or not cuts:  # skipped iterations could be the reason
-            wrong = self._difference({})
+        pieces = self._pieces()
+        wrong = self._wrong(pieces)
+        if wrong is not None and self.whole and pieces:
+            wrong = self._wrong({})
         if wrong is None:
             return
         stranger, output = wrong
@@ -177,13 +195,25 @@ class _Comparison:
             help="two instructions that write the same bytes were reordered, or one was removed",
         )
 
-    def _difference(self, cuts: Mapping[int, tuple[Cut, Cut]]) -> tuple[Node | None, str] | None:
-        """Return the first instruction that differs, and an output; None if all are equal."""
+    def _wrong(self, pieces: Mapping[int, list[Node]]) -> tuple[Node | None, str] | None:
+        """Return the first instruction that differs, and an output; None if all are equal.
+
+        `pieces` replace transfers of the function before the passes.
+        """
+        cuts = self._cuts()
+        if cuts and self._difference(cuts, pieces) is None:
+            return None
+        return self._difference({}, pieces)  # skipped iterations could be the reason
+
+    def _difference(
+        self, cuts: Mapping[int, tuple[Cut, Cut]], pieces: Mapping[int, list[Node]]
+    ) -> tuple[Node | None, str] | None:
+        """Return what differs if the iterations `cuts` are skipped."""
         values = Values()
         first = {n: pair[0] for n, pair in cuts.items()}
         second = {n: pair[1] for n, pair in cuts.items()}
         numbers = self._numbers(self.known), self._numbers(self.made)
-        old = flow_of(self.known, values, first, numbers[0], pieces=self._pieces())
+        old = flow_of(self.known, values, first, numbers[0], pieces=pieces)
         limit = len(values.instructions)
         new = flow_of(self.made, values, second, numbers[1], known=limit)
         for name in {**old.outputs, **new.outputs}:
@@ -198,10 +228,11 @@ class _Comparison:
         return {loop.loop: loop.loop for loop in listing.loops}
 
     def _pieces(self) -> dict[int, list[Node]]:
-        """Return the split transfers.
+        """Return the transfers that passes split, with their pieces.
 
-        nc-order keeps transfers whole if it keeps their loops, and nc-split-transfers splits all
-        that can be split.
+        nc-split-loads leaves loads in loops whole, and nc-split-transfers splits all that can be
+        split. A whole load in straight-line code may come from a loop that was pipelined, or
+        nc-split-loads has not run.
         """
         if self.phase != "virtual":
             return {} if self.made.pieces else self.known.pieces

@@ -62,7 +62,7 @@ def malformed(text: str, op: Operation | None = None) -> NeuronError:
         "NIR_ENC006",
         f"the nc module cannot be encoded: {text}",
         location=location,
-        help="run nc-order, nc-allocate and nc-synchronise first",
+        help="run @nc-order, nc-allocate and nc-synchronise first",
     )
 
 

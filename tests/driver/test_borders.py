@@ -14,7 +14,7 @@ from neuronir.driver.pass_runner import RunFailure
 from neuronir.passes.nc.allocate import NcAllocatePass
 from neuronir.passes.nc.dependence import Predecessors, dependences
 from neuronir.passes.nc.listing import Bounds, Buffer, Node
-from neuronir.passes.nc.order import NcOrderPass
+from neuronir.passes.nc.schedule import NcSchedulePass
 from neuronir.passes.nc.synchronise import NcSynchronisePass
 from tests.driver.models import DENSE
 
@@ -63,15 +63,15 @@ def test_two_buffers_at_one_address(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_engine_that_cannot_do_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = NcOrderPass.apply
+    right = NcSchedulePass.apply
 
-    def wrong(self: NcOrderPass, ctx: Context, op: ModuleOp) -> None:
+    def wrong(self: NcSchedulePass, ctx: Context, op: ModuleOp) -> None:
         right(self, ctx, op)
         for o in op.walk():
             if isinstance(o, InstructionOp) and o.opcode() == "matmul":
                 o.properties["engine"] = StringAttr("act")
 
-    monkeypatch.setattr(NcOrderPass, "apply", wrong)
+    monkeypatch.setattr(NcSchedulePass, "apply", wrong)
     _refused("NIR_NC010", "act cannot run matmul")
 
 

@@ -10,7 +10,7 @@ from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.driver import CompileOptions, compile_file, compile_text, orders
 from neuronir.driver.phases import orders_of
 from neuronir.passes import statistics
-from neuronir.passes.nc.order import NcOrderPass
+from neuronir.passes.nc.schedule import NcSchedulePass
 from neuronir.targets.registry import get_target
 from neuronir.targets.simulator.timing import simulate_timing
 from tests.driver.models import DENSE
@@ -34,18 +34,18 @@ def test_no_order_is_faster() -> None:
     statistics.reset()
     time, said = compiled(3)
     assert time <= least
-    assert any("of 3 orders the fastest is nc-order" in text for text in said)
-    tried = statistics.snapshot()["nc-order"]["instructions"]
+    assert any("of 3 orders the fastest is nc-unroll," in text for text in said)
+    tried = statistics.snapshot()["nc-schedule"]["instructions"]
     statistics.reset()
     compiled(2)
-    assert statistics.snapshot()["nc-order"]["instructions"] == tried
+    assert statistics.snapshot()["nc-schedule"]["instructions"] == tried
 
 
 def test_level_2_is_not_slower_than_level_1() -> None:
     """Straight-line code is scheduled in level 1's window as well, and keeps the better order."""
     statistics.reset()
     assert compiled(2)[0] <= compiled(1)[0]
-    assert statistics.snapshot()["nc-order"]["ns saved by a narrower window"] > 0
+    assert statistics.snapshot()["nc-schedule"]["ns saved by a narrower window"] > 0
 
 
 def test_large_programs_are_ordered_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,17 +64,17 @@ def test_a_target_with_its_own_order_has_one() -> None:
 
 def test_a_fault_of_one_order_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The others are tried, and the user knows that one is missing."""
-    order, called = NcOrderPass.apply, [0]
+    order, called = NcSchedulePass.apply, [0]
 
-    def apply(self: NcOrderPass, ctx: Context, op: ModuleOp) -> None:
+    def apply(self: NcSchedulePass, ctx: Context, op: ModuleOp) -> None:
         called[0] += 1
         if called[0] == 2:
             raise ValueError("planted")
         order(self, ctx, op)
 
-    monkeypatch.setattr(NcOrderPass, "apply", apply)
+    monkeypatch.setattr(NcSchedulePass, "apply", apply)
     said: list[Message] = []
     with handling(said.append):
         compile_text(DENSE, "trn1", CompileOptions(optlevel=3, reproducers=False))
     (told,) = [message.text for message in said if message.fault]
-    assert "in pass 'nc-order': ValueError: planted; not ordered by nc-order{" in told
+    assert "in pass 'nc-schedule': ValueError: planted; not ordered by nc-unroll," in told

@@ -293,7 +293,7 @@ def test_the_keyboard_reaches_everything(driver: Any, mlp: Path) -> None:
 
 
 def test_an_address_names_a_pass_and_an_op(driver: Any, recording: Recording, mlp: Path) -> None:
-    number = _step(recording, "nc-order")
+    number = _step(recording, "nc-schedule")
     show(driver, mlp)
     driver.get(f"{mlp.as_uri()}#step={number}&op=up")
     driver.refresh()

@@ -106,7 +106,7 @@ def test_the_kept_path_is_shown_once(model: str) -> None:
 
 def test_levels_with_several_orders_show_one(model: str) -> None:
     found = explore(model, "trn1", CompileOptions(optlevel=3, tiling="never"))
-    assert [step.name for step in found.steps].count("nc-order") == 1
+    assert [step.name for step in found.steps].count("nc-schedule") == 1
 
 
 def test_a_failed_pass_ends_the_recording(tmp_path: Path) -> None:

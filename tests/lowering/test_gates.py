@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from neuronir.passes.pipelines import ORDERED
 from neuronir.targets.trn1.machine import TRN1
 from tests.lowering.test_streaming import execute, run_passes, small, virtual
 from tests.oracle import random_array, run_xla
@@ -105,7 +106,7 @@ def test_banks_of_a_loop_are_counted_until_it_has_ended() -> None:
     text = gated(PRODUCT.replace("1024,512", "512,2048"), rows=512, width=2048, features=8192)
     module = virtual(text, TRN1, "matmult")
     assert "@turned" in str(module)
-    run_passes(module, "nc-order,nc-assign-banks,nc-allocate")
+    run_passes(module, f"{ORDERED},nc-assign-banks,nc-allocate")
 
 
 def test_tiles_are_those_for_which_rounds_overlap() -> None:

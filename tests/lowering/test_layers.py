@@ -17,7 +17,6 @@ from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.passes.lowering.lower_hlo_to_nc import LowerHloToNcPass
 from neuronir.passes.nc.allocate import NcAllocatePass
 from neuronir.passes.nc.assign_banks import NcAssignBanksPass
-from neuronir.passes.nc.order import NcOrderPass
 from neuronir.passes.nc.synchronise import NcSynchronisePass
 from neuronir.registry import Registry
 from neuronir.targets.encoding.from_ir import program_from_module
@@ -25,6 +24,7 @@ from neuronir.targets.simulator.functional import Options, run
 from neuronir.targets.simulator.ir_runner import run_module
 from tests.lowering import helpers
 from tests.lowering.helpers import Array, entry
+from tests.passes_nc.ordering import order, ordering
 
 WIDTH = 32
 
@@ -134,9 +134,9 @@ def test_every_phase_gives_the_numbers_of_the_layers(
     module = _lowered(program.text)
     assert len(_loops(module)) == 1
     assert _functions(module) == ["layer", "main"]
-    order = NcOrderPass(unroll=0, prefetch=prefetch)
+    steps = ordering(unroll=0, prefetch=prefetch)
     _check_phases(
-        module, program, [order, NcAssignBanksPass(), NcAllocatePass(), NcSynchronisePass()]
+        module, program, [*steps, NcAssignBanksPass(), NcAllocatePass(), NcSynchronisePass()]
     )
 
 
@@ -147,7 +147,7 @@ def test_parameters_of_the_layers_lie_side_by_side() -> None:
         [f"arg{2 * i + 1}" for i in range(5)],
         [f"arg{2 * i + 2}" for i in range(5)],
     ]
-    for step in (NcOrderPass(unroll=0), NcAssignBanksPass(), NcAllocatePass(), NcSynchronisePass()):
+    for step in (*ordering(unroll=0), NcAssignBanksPass(), NcAllocatePass(), NcSynchronisePass()):
         step.apply(Context(), module)
     variables = {
         v.index: v.address
@@ -177,7 +177,7 @@ def test_twice_the_layers_take_no_more_ops(bound: bool) -> None:
     sizes = []
     for layers in (6, 12):
         module = _lowered(_program(layers, bound=bound).text)
-        NcOrderPass(unroll=0).apply(Context(), module)
+        order(module, unroll=0)
         sizes.append(sum(not isinstance(op, VariableOp) for op in module.walk()))
     assert sizes[0] == sizes[1]
 
@@ -244,7 +244,7 @@ def test_two_values_handed_on(bound: bool) -> None:
     _check_phases(
         module,
         program,
-        [NcOrderPass(unroll=0), NcAssignBanksPass(), NcAllocatePass(), NcSynchronisePass()],
+        [*ordering(unroll=0), NcAssignBanksPass(), NcAllocatePass(), NcSynchronisePass()],
     )
 
 
@@ -262,7 +262,7 @@ def test_a_mask_that_only_the_first_layer_sees(bound: bool) -> None:
     )
     module = _lowered(text)
     assert _functions(module) == ["layer", "main"]
-    steps = [NcOrderPass(unroll=0), NcAssignBanksPass(), NcAllocatePass(), NcSynchronisePass()]
+    steps = [*ordering(unroll=0), NcAssignBanksPass(), NcAllocatePass(), NcSynchronisePass()]
     _check_phases(module, Program(text, program.inputs, program.expected), steps)
 
 

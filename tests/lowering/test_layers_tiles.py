@@ -12,7 +12,6 @@ from neuronir.passes.lowering.choose_blocks import HloChooseBlocksPass
 from neuronir.passes.lowering.lower_hlo_to_nc import LowerHloToNcPass
 from neuronir.passes.nc.allocate import NcAllocatePass
 from neuronir.passes.nc.assign_banks import NcAssignBanksPass
-from neuronir.passes.nc.order import NcOrderPass
 from neuronir.passes.nc.spill import NcSpillPass
 from neuronir.passes.nc.synchronise import NcSynchronisePass
 from neuronir.targets.encoding.from_ir import program_from_module
@@ -20,6 +19,7 @@ from neuronir.targets.simulator.functional import Options, run
 from neuronir.targets.simulator.ir_runner import run_module
 from tests.lowering.helpers import Array, entry
 from tests.lowering.test_streaming import small
+from tests.passes_nc.ordering import ordering
 
 ROWS, WIDTH, HIDDEN, LAYERS = 64, 64, 1024, 5
 KILOBYTES = 4  # SBUF of a partition: less than four matrices take
@@ -64,7 +64,7 @@ def test_tiles_inside_of_a_layer(blocks: bool) -> None:
     assert all(any(isinstance(op, scf.ForOp) for op in layer.walk()) for layer in layers)
     assert sum(isinstance(op, CallOp) for op in module.walk()) == len(layers)
     for step in (
-        NcOrderPass(unroll=0),
+        *ordering(unroll=0),
         NcSpillPass(),
         NcAssignBanksPass(),
         NcAllocatePass(),

@@ -52,7 +52,7 @@ def run_passes(module: ModuleOp, passes: str) -> None:
 
 def execute(module: ModuleOp, machine: Machine, args: Sequence[Array]) -> list[Array]:
     """Run through all phases, as decoded, with the race checker."""
-    run_passes(module, "nc-order,nc-spill,nc-assign-banks,nc-allocate,nc-synchronise")
+    run_passes(module, f"{pipelines.ORDERED},nc-spill,nc-assign-banks,nc-allocate,nc-synchronise")
     program: Program = program_from_module(module, machine)
     inputs = sorted((v for v in program.variables if v.kind == "input"), key=lambda v: v.index)
     options = functional.Options(races=True)

@@ -19,13 +19,13 @@ from neuronir.passes.nc.allocate import NcAllocatePass
 from neuronir.passes.nc.assign_banks import NcAssignBanksPass
 from neuronir.passes.nc.balance import NcBalanceEvictionsPass
 from neuronir.passes.nc.balance_forms import other_form
-from neuronir.passes.nc.order import NcOrderPass
 from neuronir.passes.nc.synchronise import NcSynchronisePass
 from neuronir.registry import Registry
 from neuronir.targets.encoding.from_ir import program_from_module
 from neuronir.targets.simulator.functional import Options, run
 from neuronir.targets.simulator.ir_runner import run_module
 from tests.nc.tiles import Array, compute, pattern
+from tests.passes_nc.ordering import ordering
 
 TRN1 = get_machine("trn1")
 SHAPE = (8, 64)
@@ -168,7 +168,7 @@ def test_the_program_gives_the_same_bytes(window: int) -> None:
     expected = run_module(program, inputs, TRN1)[0].tobytes()
     steps = (
         NcBalanceEvictionsPass(window),
-        NcOrderPass(),
+        *ordering(),
         NcAssignBanksPass(),
         NcAllocatePass(),
         NcSynchronisePass(),

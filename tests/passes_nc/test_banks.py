@@ -8,7 +8,7 @@ from neuronir.dialects.nc.enums import Space
 from neuronir.passes.nc.assign_banks import NcAssignBanksPass
 from neuronir.passes.nc.listing import functions, list_function, variables
 from neuronir.passes.nc.liveness import deep_lifetimes
-from neuronir.passes.nc.order import NcOrderPass
+from tests.passes_nc.ordering import order
 from tests.passes_nc.strategies import Case, straight_line, with_loops
 
 
@@ -17,7 +17,7 @@ from tests.passes_nc.strategies import Case, straight_line, with_loops
 def test_buffers_that_are_live_together_lie_apart(case: Case, rotate: bool, pipeline: bool) -> None:
     """By the lifetimes that nc-allocate works with."""
     module = case.module
-    NcOrderPass(unroll=0, pipeline=pipeline).apply(Context(), module)
+    order(module, unroll=0, pipeline=pipeline)
     NcAssignBanksPass(rotate=rotate).apply(Context(), module)
     (func,) = functions(module)
     listing = list_function(func, variables(module), placed=False)

@@ -14,13 +14,13 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.allocate import NcAllocatePass
 from neuronir.passes.nc.assign_banks import NcAssignBanksPass
 from neuronir.passes.nc.bodies import FUNCTION, bodies_in_place
-from neuronir.passes.nc.order import NcOrderPass
 from neuronir.passes.nc.synchronise import NcSynchronisePass
 from neuronir.registry import Registry
 from neuronir.targets.encoding.encoding import Encoding
 from neuronir.targets.encoding.from_ir import program_from_module
 from neuronir.targets.simulator.functional import Options, run
 from neuronir.targets.simulator.ir_runner import run_module
+from tests.passes_nc.ordering import order, ordering
 
 HBM, SBUF = '#nc.space<"hbm">', '#nc.space<"sbuf">'
 TRN1 = get_machine("trn1")
@@ -102,7 +102,7 @@ def _functions(module: ModuleOp) -> list[str]:
 def test_a_layer_stays_one_function_in_every_phase() -> None:
     module = _module(SUMS)
     x = np.random.default_rng(1).integers(-8, 8, (ROUNDS, 32, 64)).astype(np.float32)
-    for step in (NcOrderPass(unroll=0), NcAssignBanksPass(), NcAllocatePass(), NcSynchronisePass()):
+    for step in (*ordering(unroll=0), NcAssignBanksPass(), NcAllocatePass(), NcSynchronisePass()):
         assert np.array_equal(run_module(module, [x], TRN1)[0], x.sum(0))
         step.apply(Context(), module)
         module.verify()
@@ -156,7 +156,7 @@ def test_buffers_that_differ_from_call_to_call_come_in_registers() -> None:
 )
 def test_arguments_must_be_those_of_the_function(text: str, message: str) -> None:
     with pytest.raises(NeuronError, match="NIR_NC009") as caught:
-        NcOrderPass().apply(Context(), _module(text))
+        order(_module(text))
     assert message in caught.value.message
 
 

@@ -15,13 +15,13 @@ from neuronir.passes.nc import spill_pages, split_transfers
 from neuronir.passes.nc.allocate import NcAllocatePass
 from neuronir.passes.nc.assign_banks import NcAssignBanksPass
 from neuronir.passes.nc.borders import Borders
-from neuronir.passes.nc.order import NcOrderPass
 from neuronir.passes.nc.spill import NcSpillPass
 from neuronir.passes.nc.split_transfers import NcSplitTransfersPass
 from neuronir.passes.nc.synchronise import NcSynchronisePass
 from neuronir.targets.encoding.from_ir import program_from_module
 from neuronir.targets.simulator.functional import Options, run
 from neuronir.targets.simulator.ir_runner import run_module
+from tests.passes_nc.ordering import ordering
 from tests.passes_nc.strategies import Case, straight_line, with_loops
 
 
@@ -31,8 +31,9 @@ def _check(module: ModuleOp, *steps: ModulePass, columns: int) -> None:
     zeros = Options(uninitialized="zero")
     expected = [o.tobytes() for o in run_module(module, [x], machine, zeros)]
     borders = Borders()
-    for step in (*steps, NcSynchronisePass()):
-        borders.before(module, step)
+    whole = (*steps, NcSynchronisePass())
+    for index, step in enumerate(whole):
+        borders.before(module, whole, index)
         step.apply(Context(), module)
         borders.check(module)
         found = run_module(module, [x], machine, zeros)
@@ -50,9 +51,7 @@ def _check(module: ModuleOp, *steps: ModulePass, columns: int) -> None:
 @settings(max_examples=25)
 @given(straight_line())
 def test_straight_line(case: Case) -> None:
-    _check(
-        case.module, NcOrderPass(), NcAssignBanksPass(), NcAllocatePass(sbuf=256 * 8), columns=64
-    )
+    _check(case.module, *ordering(), NcAssignBanksPass(), NcAllocatePass(sbuf=256 * 8), columns=64)
 
 
 @pytest.mark.parametrize("rematerialise", [False, True])
@@ -69,7 +68,7 @@ def test_spilling(parts: bool, rematerialise: bool, monkeypatch: pytest.MonkeyPa
         try:
             _check(
                 case.module,
-                NcOrderPass(),
+                *ordering(),
                 spill,
                 NcAssignBanksPass(),
                 NcAllocatePass(sbuf=size),
@@ -88,7 +87,7 @@ def test_loops(pipeline: bool) -> None:
     def check(case: Case) -> None:
         _check(
             case.module,
-            NcOrderPass(unroll=0, pipeline=pipeline),
+            *ordering(unroll=0, pipeline=pipeline),
             NcAssignBanksPass(),
             NcAllocatePass(),
             columns=512,
@@ -114,9 +113,9 @@ def test_transfers_in_pieces(loops: bool, monkeypatch: pytest.MonkeyPatch) -> No
     @settings(max_examples=25)
     @given(with_loops() if loops else straight_line())
     def check(case: Case) -> None:
-        order = NcOrderPass(unroll=0 if loops else 2000, piece=1)
+        steps = ordering(unroll=0 if loops else 2000, piece=1)
         split = NcSplitTransfersPass(piece=32 * columns // 4)
-        _check(case.module, order, NcAssignBanksPass(), NcAllocatePass(), split, columns=columns)
+        _check(case.module, *steps, NcAssignBanksPass(), NcAllocatePass(), split, columns=columns)
 
     check()
     assert cut[0]

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.machine import get_machine
+from neuronir.passes.nc.list_schedule import Work, delay
 from neuronir.passes.nc.modulo import Edge, load, modulo_schedule
-from neuronir.passes.nc.schedule import Work, delay
 
 TRN1 = get_machine("trn1")
 ENGINES = (int(Engine.PE), int(Engine.ACT), int(Engine.DVE), int(Engine.POOL))

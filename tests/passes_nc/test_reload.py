@@ -1,14 +1,13 @@
 """Weights of which two strands take turns: loaded once, or again for the second one."""
 
 import pytest
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.structure import AddressOfOp
-from neuronir.passes.nc.order import NcOrderPass
 from neuronir.passes.statistics import reset, snapshot
+from tests.passes_nc.ordering import order
 from tests.passes_nc.programs import BF16, Program, rows, tile
 
 WIDTH = 1024
@@ -46,7 +45,7 @@ def loaded(module: ModuleOp, sbuf: int) -> list[str]:
     instructions = [op for op in module.walk() if isinstance(op, InstructionOp)]
     before = sorted(_weights(instructions))
     reset()
-    NcOrderPass(sbuf=sbuf).apply(Context(), module)
+    order(module, sbuf=sbuf)
     module.verify()
     instructions = [op for op in module.walk() if isinstance(op, InstructionOp)]
     assert sorted(_weights(instructions)) == before
@@ -78,10 +77,10 @@ def _source(op: InstructionOp) -> str:
 def test_what_the_ring_can_not_hold_is_loaded_for_each_strand() -> None:
     names = [f"w{k}" for k in range(WEIGHTS)]
     assert loaded(strands(8), 12 * 1024) == [*names, *names]
-    assert snapshot()["nc-order"]["weights loaded again"] == WEIGHTS
+    assert snapshot()["nc-reload-weights"]["weights loaded again"] == WEIGHTS
 
 
 @pytest.mark.parametrize(("products", "sbuf"), [(8, 0), (1, 12 * 1024)])
 def test_once_where_there_is_room_or_dma_has_no_time(products: int, sbuf: int) -> None:
     assert sorted(loaded(strands(products), sbuf)) == [f"w{k}" for k in range(WEIGHTS)]
-    assert "weights loaded again" not in snapshot()["nc-order"]
+    assert "weights loaded again" not in snapshot().get("nc-reload-weights", {})

@@ -8,6 +8,7 @@ import pytest
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from neuronir._xdsl import LocatedParser
 from neuronir.dialects.nc.machine import get_machine
@@ -17,14 +18,14 @@ from neuronir.passes.nc.assign_banks import NcAssignBanksPass
 from neuronir.passes.nc.engines import QueueAllotter, assign_engines
 from neuronir.passes.nc.forward import NcForwardPsumPass
 from neuronir.passes.nc.listing import list_function, variables
-from neuronir.passes.nc.order import NcOrderPass
 from neuronir.passes.nc.rewrite import hoist_buffers
-from neuronir.passes.nc.rotate import rotate_loop
+from neuronir.passes.nc.rotation import beginning, rotate_loop
 from neuronir.passes.nc.synchronise import NcSynchronisePass
 from neuronir.registry import Registry
 from neuronir.targets.encoding.from_ir import program_from_module
 from neuronir.targets.simulator.functional import Options, run
 from neuronir.targets.simulator.ir_runner import run_module
+from tests.passes_nc.ordering import ordering
 
 LIT = Path(__file__).parents[2] / "lit" / "passes" / "nc"
 TRN1 = get_machine("trn1")
@@ -46,17 +47,17 @@ def _inputs(name: str) -> list[np.ndarray]:
 @pytest.mark.parametrize(
     ("name", "order"),
     [
-        ("rotate.mlir", NcOrderPass(unroll=0)),
-        ("rotate.mlir", NcOrderPass(unroll=0, rotate=False)),
-        ("forward-psum.mlir", NcOrderPass()),
+        ("rotate.mlir", ordering(unroll=0)),
+        ("rotate.mlir", ordering(unroll=0, rotate=False)),
+        ("forward-psum.mlir", ordering()),
     ],
 )
-def test_every_phase_gives_the_same_bytes(name: str, order: NcOrderPass) -> None:
+def test_every_phase_gives_the_same_bytes(name: str, order: tuple[ModulePass, ...]) -> None:
     module, inputs = _module(name), _inputs(name)
     expected = run_module(module, inputs, TRN1)[0].tobytes()
     for step in (
         NcForwardPsumPass(),
-        order,
+        *order,
         NcAssignBanksPass(),
         NcAllocatePass(),
         NcSynchronisePass(),
@@ -79,8 +80,8 @@ def test_a_rotation_can_be_undone() -> None:
     before = str(module)
     listing = list_function(func, kinds, placed=False)
     loop = next(n for n in listing.nodes if isinstance(n.op, scf.ForOp))
-    rotation = rotate_loop(listing, loop)
-    assert rotation is not None and len(rotation.copies) == 2
+    rotation = rotate_loop(listing, loop, beginning(listing, loop))
+    assert len(rotation.copies) == 2
     assert str(module) != before
     rotation.undo()
     module.verify()

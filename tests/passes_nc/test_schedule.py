@@ -3,8 +3,8 @@
 import numpy as np
 
 from neuronir.dialects.nc.enums import Engine
+from neuronir.passes.nc.list_schedule import Work, list_schedule
 from neuronir.passes.nc.psum import PsumDemand
-from neuronir.passes.nc.schedule import Work, list_schedule
 from neuronir.targets.trn1.machine import TRN1
 
 

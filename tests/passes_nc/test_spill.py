@@ -9,9 +9,9 @@ from neuronir.dialects.nc.structure import AllocOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.allocate import NcAllocatePass
 from neuronir.passes.nc.assign_banks import NcAssignBanksPass
-from neuronir.passes.nc.order import NcOrderPass
 from neuronir.passes.nc.spill import NcSpillPass
 from neuronir.passes.nc.synchronise import NcSynchronisePass
+from tests.passes_nc.ordering import order, ordering
 from tests.passes_nc.programs import Program, looped, mlp, rows, tile
 from tests.passes_nc.trace import check_memory, check_synchronised
 
@@ -41,7 +41,7 @@ def many_values(count: int) -> ModuleOp:
 def test_spilled_values(kib: int) -> None:
     module = many_values(14)
     for step in (
-        NcOrderPass(),
+        *ordering(),
         NcSpillPass(sbuf=kib * 1024),
         NcAssignBanksPass(),
         NcAllocatePass(sbuf=kib * 1024),
@@ -57,7 +57,7 @@ def test_spilled_values(kib: int) -> None:
 def test_mlp_spills() -> None:
     module = mlp(2, 4)
     for step in (
-        NcOrderPass(),
+        *ordering(),
         NcSpillPass(sbuf=10 * 1024),
         NcAssignBanksPass(),
         NcAllocatePass(sbuf=10 * 1024),
@@ -71,7 +71,7 @@ def test_mlp_spills() -> None:
 
 def test_error_has_a_map() -> None:
     module = many_values(14)
-    NcOrderPass().apply(Context(), module)
+    order(module)
     with pytest.raises(NeuronError) as caught:
         NcAllocatePass(sbuf=16 * 1024).apply(Context(), module)
     text = str(caught.value)
@@ -81,14 +81,14 @@ def test_error_has_a_map() -> None:
 
 def test_one_instruction_too_large() -> None:
     module = many_values(3)
-    NcOrderPass().apply(Context(), module)
+    order(module)
     with pytest.raises(NeuronError, match="NCC_EOOM002"):
         NcSpillPass(sbuf=4 * 1024).apply(Context(), module)
 
 
 def test_loop_does_not_fit() -> None:
     module = looped(40)
-    NcOrderPass(unroll=0, sbuf=2048).apply(Context(), module)
+    order(module, unroll=0, sbuf=2048)
     with pytest.raises(NeuronError, match="NCC_EOOM002"):
         NcSpillPass(sbuf=512).apply(Context(), module)
 
@@ -97,7 +97,7 @@ def test_weights_are_loaded_again() -> None:
     """The strips of one layer do not fit together: some are loaded more than once."""
     module = mlp(2, 8)
     for step in (
-        NcOrderPass(),
+        *ordering(),
         NcSpillPass(sbuf=22 * 1024),
         NcAssignBanksPass(),
         NcAllocatePass(sbuf=22 * 1024),
@@ -122,7 +122,7 @@ def test_a_buffer_larger_than_sbuf_leaves_nothing_behind() -> None:
     for i in reversed(range(4)):
         p.copy(rows(y, 512, 512, offset=i * 128 * 512), tile(large, 512, offset=i * 512))
     module = p.finish()
-    NcOrderPass().apply(Context(), module)
+    order(module)
     NcSpillPass(sbuf=6 * 1024).apply(Context(), module)
     allocs = [op for op in module.walk() if isinstance(op, AllocOp)]
     assert all(list(op.buffer.uses) for op in allocs)

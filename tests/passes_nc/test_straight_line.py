@@ -6,8 +6,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 
 from neuronir.passes.nc.allocate import NcAllocatePass
-from neuronir.passes.nc.order import NcOrderPass
 from neuronir.passes.nc.synchronise import NcSynchronisePass
+from tests.passes_nc.ordering import order
 from tests.passes_nc.programs import mlp
 from tests.passes_nc.strategies import Case, straight_line
 from tests.passes_nc.trace import check_memory, check_synchronised, conflicting, trace
@@ -16,7 +16,7 @@ from tests.passes_nc.trace import check_memory, check_synchronised, conflicting,
 def _compile(module: ModuleOp, *, sbuf: int = 0) -> None:
     before = trace(module, placed=False)
     place_before = {e.node.op: i for i, e in enumerate(before)}
-    NcOrderPass(sbuf=sbuf).apply(Context(), module)
+    order(module, sbuf=sbuf)
     after = {e.node.op: i for i, e in enumerate(trace(module, placed=False))}
     assert after.keys() == place_before.keys()
     for j, event in enumerate(before):

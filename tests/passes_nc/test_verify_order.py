@@ -21,12 +21,12 @@ from neuronir.passes.nc.allocate import NcAllocatePass
 from neuronir.passes.nc.assign_banks import NcAssignBanksPass
 from neuronir.passes.nc.borders import Borders
 from neuronir.passes.nc.listing import variables
-from neuronir.passes.nc.order import NcOrderPass
 from neuronir.passes.nc.spill import NcSpillPass
 from neuronir.passes.nc.split_transfers import NcSplitTransfersPass
 from neuronir.passes.nc.verify_order import Snapshot, check_order, take_snapshot
 from neuronir.targets.simulator.functional import Options
 from neuronir.targets.simulator.ir_runner import run_module
+from tests.passes_nc.ordering import ordering
 from tests.passes_nc.programs import Program, looped, mlp, rows, tile
 
 PLACED = (NcAssignBanksPass(), NcAllocatePass(), NcSplitTransfersPass())
@@ -35,8 +35,8 @@ PLACED = (NcAssignBanksPass(), NcAllocatePass(), NcSplitTransfersPass())
 def _passed(module: ModuleOp, *steps: ModulePass) -> ModuleOp:
     """The module behind passes, each of which is checked."""
     borders = Borders()
-    for step in steps:
-        borders.before(module, step)
+    for index, step in enumerate(steps):
+        borders.before(module, steps, index)
         step.apply(Context(), module)
         borders.check(module)
     return module
@@ -64,13 +64,11 @@ def _layers() -> ModuleOp:
 
 
 PROGRAMS: dict[str, Callable[[], ModuleOp]] = {
-    "written out": lambda: _passed(_bound(mlp(2, 2, 64)), NcOrderPass(), *PLACED),
-    "pipelined": lambda: _passed(_bound(looped(40)), NcOrderPass(), *PLACED),
-    "nested": lambda: _passed(_bound(looped(40, outer=3)), NcOrderPass(pipeline=False), *PLACED),
-    "layers": lambda: _passed(_layers(), NcOrderPass(unroll=0), *PLACED),
-    "spilled": lambda: _passed(
-        _bound(mlp(3, 2, 64)), NcOrderPass(), NcSpillPass(sbuf=2560), *PLACED
-    ),
+    "written out": lambda: _passed(_bound(mlp(2, 2, 64)), *ordering(), *PLACED),
+    "pipelined": lambda: _passed(_bound(looped(40)), *ordering(), *PLACED),
+    "nested": lambda: _passed(_bound(looped(40, outer=3)), *ordering(pipeline=False), *PLACED),
+    "layers": lambda: _passed(_layers(), *ordering(unroll=0), *PLACED),
+    "spilled": lambda: _passed(_bound(mlp(3, 2, 64)), *ordering(), NcSpillPass(sbuf=2560), *PLACED),
 }
 
 

@@ -24,7 +24,7 @@ CONDITIONS: dict[str, str] = {
     "NIR_ENC003": "A target of another package puts an instruction into the stream of a wrong "
     "engine. The verifier refuses such ops in nc modules.",
     "NIR_ENC005": "A program from a pass or target of another package loads more registers than "
-    "the sequencer of an engine has. In programs of the compiler, `nc-order` assigns the "
+    "the sequencer of an engine has. In programs of the compiler, `nc-assign-engines` assigns the "
     "registers and reports [NIR_NC007](NIR_NC007.md).",
     "NIR_IMP005": "The value that a model binds to an input has another shape or type than the "
     "input declares, and the reader of the file has not refused it.",

@@ -1,5 +1,5 @@
 // RUN: neuron-opt %s -p 'toy1-lower' | filecheck %s
-// RUN: neuron-opt %s -p 'toy1-lower,nc-order,nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' > %t
+// RUN: neuron-opt %s -p 'toy1-lower,@nc-order,nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' > %t
 
 // The rows of the product lie in the free dimension, its columns on partitions, where the bias has a value each.
 // CHECK: nc.variable "arg0" : "input" memref<32x96xf32

@@ -3,8 +3,8 @@
 // RUN: neuron-opt %s -p 'nc-balance-evictions{window=0}' | filecheck %s --check-prefix=FAR
 // RUN: neuron-opt %s -p 'nc-balance-evictions' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=STATISTICS
 // RUN: neuron-opt %s -p 'nc-balance-evictions,nc-balance-evictions' | filecheck %s
-// RUN: neuron-opt %s -p 'nc-balance-evictions,nc-order,nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' >%t
-// RUN: not neuron-opt %s -p 'nc-order,nc-balance-evictions' 2>&1 | filecheck %s --check-prefix=PHASE
+// RUN: neuron-opt %s -p 'nc-balance-evictions,@nc-order,nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' >%t
+// RUN: not neuron-opt %s -p '@nc-order,nc-balance-evictions' 2>&1 | filecheck %s --check-prefix=PHASE
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "q" : "input" memref<64x128xbf16, #nc.space<"hbm">> index 0

@@ -1,5 +1,5 @@
 // A call is inlined, in a loop too; functions without callers are erased.
-// RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false}' | filecheck %s
+// RUN: neuron-opt %s -p 'nc-unroll{limit=0 keep=0},nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-reload-weights,nc-schedule' | filecheck %s
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "x" : "input" memref<4x32x64xf32, #nc.space<"hbm">> index 0

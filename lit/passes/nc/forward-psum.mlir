@@ -2,7 +2,7 @@
 // RUN: neuron-opt %s -p 'nc-forward-psum' | filecheck %s
 // RUN: neuron-opt %s -p 'nc-forward-psum' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=STATISTICS
 // RUN: neuron-opt %s -p 'nc-forward-psum{banks=1}' | filecheck %s --check-prefix=FEW
-// RUN: neuron-opt %s -p 'nc-forward-psum,nc-order,nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' >%t
+// RUN: neuron-opt %s -p 'nc-forward-psum,@nc-order,nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' >%t
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "q" : "input" memref<64x128xbf16, #nc.space<"hbm">> index 0

@@ -1,5 +1,5 @@
-// RUN: neuron-opt %s -p 'nc-order,nc-assign-banks,nc-allocate' --pass-statistics 2>&1 >%t | filecheck %s
-// RUN: neuron-opt %s -p 'nc-order{window=1},nc-assign-banks,nc-allocate{ring=512}' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=OFF
+// RUN: neuron-opt %s -p '@nc-order,nc-assign-banks,nc-allocate' --pass-statistics 2>&1 >%t | filecheck %s
+// RUN: neuron-opt %s -p 'nc-unroll,nc-split-loads,nc-assign-engines,nc-rotate{window=1},nc-prefetch{window=1},nc-pipeline,nc-reload-weights,nc-schedule{window=1},nc-assign-banks,nc-allocate{ring=512}' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=OFF
 
 // A large array, whose first activation comes first, and four products with weights of their own. List
 // scheduling moves the evictions of the products to the front, rotating banks let PE run ahead of them,

@@ -1,5 +1,5 @@
 // The example of docs/nc-dialect.md.
-// RUN: neuron-opt %s -p 'nc-order{unroll=0},nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' | filecheck %s
+// RUN: neuron-opt %s -p 'nc-unroll{limit=0},nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-pipeline,nc-reload-weights,nc-schedule,nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' | filecheck %s
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "x" : "input" memref<128x8192xbf16, #nc.space<"hbm">> index 0

@@ -1,5 +1,5 @@
-// RUN: neuron-opt %s -p nc-order --split-input-file | filecheck %s
-// RUN: neuron-opt %s -p nc-order --split-input-file --pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=STAT
+// RUN: neuron-opt %s -p @nc-order --split-input-file | filecheck %s
+// RUN: neuron-opt %s -p @nc-order --split-input-file --pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=STAT
 
 // SP would only start two loads per iteration, which takes longer than all other work: PE starts
 // one of them. If moving the bytes takes longer, SP starts both.

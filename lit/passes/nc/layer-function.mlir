@@ -1,9 +1,9 @@
 // A function that is the whole body of a loop stays one, from the virtual phase to the last. Buffers
 // of the caller are arguments, and the decisions of the passes depend on the surrounding code.
-// RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false}' | filecheck %s --check-prefix=ORDER
-// RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false},nc-assign-banks,nc-allocate' | filecheck %s --check-prefix=ALLOC
-// RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false},nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' | filecheck %s --check-prefix=SYNC
-// RUN: neuron-opt %s -p 'nc-order{unroll=1000 pipeline=false}' | filecheck %s --check-prefix=WRITTEN
+// RUN: neuron-opt %s -p 'nc-unroll{limit=0 keep=0},nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-reload-weights,nc-schedule' | filecheck %s --check-prefix=ORDER
+// RUN: neuron-opt %s -p 'nc-unroll{limit=0 keep=0},nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-reload-weights,nc-schedule,nc-assign-banks,nc-allocate' | filecheck %s --check-prefix=ALLOC
+// RUN: neuron-opt %s -p 'nc-unroll{limit=0 keep=0},nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-reload-weights,nc-schedule,nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' | filecheck %s --check-prefix=SYNC
+// RUN: neuron-opt %s -p 'nc-unroll{limit=1000 keep=0},nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-reload-weights,nc-schedule' | filecheck %s --check-prefix=WRITTEN
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "x" : "input" memref<64x32x64xf32, #nc.space<"hbm">> index 0

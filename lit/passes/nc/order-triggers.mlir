@@ -5,7 +5,7 @@
 
 // SP starts the loads of %b, whose bytes ACT reads as %a until late, and of %c, whose bytes are
 // free. The load that can start first comes first. A load after the loop, into bytes that the loop
-// does not use, moves before the loop. Functions that nc-order has not ordered are not changed.
+// does not use, moves before the loop. Functions that nc-schedule has not ordered are not changed.
 
 // CHECK: nc.dma (%a{{.*}} on dma1
 // CHECK: nc.dma (%c{{.*}} on dma2

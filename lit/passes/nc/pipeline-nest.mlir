@@ -1,5 +1,5 @@
-// RUN: neuron-opt %s -p 'nc-verify-order,nc-order{unroll=0},nc-verify-order' --split-input-file | filecheck %s
-// RUN: neuron-opt %s -p 'nc-verify-order,nc-order{unroll=0},nc-verify-order,nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' --split-input-file | filecheck %s --check-prefix=WHOLE
+// RUN: neuron-opt %s -p 'nc-verify-order,nc-unroll{limit=0},nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-pipeline,nc-reload-weights,nc-schedule,nc-verify-order' --split-input-file | filecheck %s
+// RUN: neuron-opt %s -p 'nc-verify-order,nc-unroll{limit=0},nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-pipeline,nc-reload-weights,nc-schedule,nc-verify-order,nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' --split-input-file | filecheck %s --check-prefix=WHOLE
 
 // The pipeline of the inner loop stays filled across four iterations of the outer loop: the output
 // of the last tile of an iteration is stored when tiles of the next one have been started. The

@@ -1,8 +1,8 @@
-// RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false}' | filecheck %s --check-prefix=ORDER
-// RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false},nc-assign-banks,nc-allocate' | filecheck %s --check-prefix=ALLOC
-// RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false},nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' | filecheck %s --check-prefix=SYNC
-// RUN: neuron-opt %s -p 'nc-order{unroll=0}' | filecheck %s --check-prefix=PIPE
-// RUN: neuron-opt %s -p 'nc-order{pipeline=false}' | filecheck %s --check-prefix=UNROLL
+// RUN: neuron-opt %s -p 'nc-unroll{limit=0 keep=0},nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-reload-weights,nc-schedule' | filecheck %s --check-prefix=ORDER
+// RUN: neuron-opt %s -p 'nc-unroll{limit=0 keep=0},nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-reload-weights,nc-schedule,nc-assign-banks,nc-allocate' | filecheck %s --check-prefix=ALLOC
+// RUN: neuron-opt %s -p 'nc-unroll{limit=0 keep=0},nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-reload-weights,nc-schedule,nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' | filecheck %s --check-prefix=SYNC
+// RUN: neuron-opt %s -p 'nc-unroll{limit=0},nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-pipeline,nc-reload-weights,nc-schedule' | filecheck %s --check-prefix=PIPE
+// RUN: neuron-opt %s -p 'nc-unroll{keep=0},nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-reload-weights,nc-schedule' | filecheck %s --check-prefix=UNROLL
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "x" : "input" memref<2048x64xbf16, #nc.space<"hbm">> index 0

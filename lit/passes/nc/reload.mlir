@@ -1,4 +1,4 @@
-// RUN: neuron-opt %s -p 'nc-verify-order,nc-order{sbuf=1024},nc-verify-order' | filecheck %s
+// RUN: neuron-opt %s -p 'nc-verify-order,nc-unroll,nc-split-loads,nc-assign-engines,nc-rotate{sbuf=1024},nc-prefetch{sbuf=1024},nc-pipeline{sbuf=1024},nc-reload-weights{sbuf=1024},nc-schedule{sbuf=1024},nc-verify-order' | filecheck %s
 
 // With no room for a ring of weights, each use of a weight loads it again; an instruction that reads it twice does so
 // once. (Two loads for one instruction were an internal error.)

@@ -1,9 +1,9 @@
 // Work at the start of an iteration that needs no weights moves to the end of the previous iteration, next to the products
 // that compute its other operands. It is done for iteration 0 before the loop, and the peeled last iteration omits it.
-// RUN: neuron-opt %s -p 'nc-order{unroll=0}' | filecheck %s
-// RUN: neuron-opt %s -p 'nc-order{unroll=0}' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=STATISTICS
-// RUN: neuron-opt %s -p 'nc-order{unroll=0 rotate=false}' | filecheck %s --check-prefix=PLAIN
-// RUN: neuron-opt %s -p 'nc-order{unroll=0},nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' >%t
+// RUN: neuron-opt %s -p 'nc-unroll{limit=0},nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-pipeline,nc-reload-weights,nc-schedule' | filecheck %s
+// RUN: neuron-opt %s -p 'nc-unroll{limit=0},nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-pipeline,nc-reload-weights,nc-schedule' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=STATISTICS
+// RUN: neuron-opt %s -p 'nc-unroll{limit=0},nc-split-loads,nc-assign-engines,nc-prefetch,nc-pipeline,nc-reload-weights,nc-schedule' | filecheck %s --check-prefix=PLAIN
+// RUN: neuron-opt %s -p 'nc-unroll{limit=0},nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-pipeline,nc-reload-weights,nc-schedule,nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' >%t
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "x" : "input" memref<128x1024xf32, #nc.space<"hbm">> index 0

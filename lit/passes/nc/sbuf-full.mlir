@@ -1,5 +1,5 @@
 // A buffer that is larger than SBUF is not a fault of the pass that creates it: nc-allocate reports the buffers that do not fit.
-// RUN: status 1 neuron-opt %s -p nc-order,nc-spill,nc-assign-banks,nc-allocate 2>&1 | filecheck %s
+// RUN: status 1 neuron-opt %s -p @nc-order,nc-spill,nc-assign-banks,nc-allocate 2>&1 | filecheck %s
 
 // CHECK-NOT: internal error
 // CHECK: error: [NCC_EOOM002] SBUF is too small: 200000 bytes per partition are needed, 180224 are available (19776 too many)

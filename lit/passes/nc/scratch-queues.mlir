@@ -1,5 +1,5 @@
-// RUN: neuron-opt %s -p "nc-order{piece=0}" | filecheck %s
-// RUN: neuron-opt %s -p "nc-order" | filecheck %s --check-prefix=PIECES
+// RUN: neuron-opt %s -p "nc-unroll,nc-assign-engines,nc-rotate,nc-prefetch,nc-pipeline,nc-reload-weights,nc-schedule" | filecheck %s
+// RUN: neuron-opt %s -p "@nc-order" | filecheck %s --check-prefix=PIECES
 
 // Transfers of a scratch array are distributed round robin over three queues, except for its large
 // loads (4 MiB each here), which share one queue: in parallel, both would arrive late.

@@ -1,6 +1,6 @@
-// RUN: neuron-opt %s --split-input-file -p "nc-order,nc-assign-banks,nc-allocate,nc-split-transfers" | filecheck %s
-// RUN: neuron-opt %s --split-input-file -p "nc-order,nc-assign-banks,nc-allocate,nc-split-transfers{piece=0}" | filecheck %s --check-prefix=WHOLE
-// RUN: neuron-opt %s --split-input-file -p "nc-order,nc-assign-banks,nc-allocate,nc-split-transfers" --pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=STATISTICS
+// RUN: neuron-opt %s --split-input-file -p "@nc-order,nc-assign-banks,nc-allocate,nc-split-transfers" | filecheck %s
+// RUN: neuron-opt %s --split-input-file -p "@nc-order,nc-assign-banks,nc-allocate,nc-split-transfers{piece=0}" | filecheck %s --check-prefix=WHOLE
+// RUN: neuron-opt %s --split-input-file -p "@nc-order,nc-assign-banks,nc-allocate,nc-split-transfers" --pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=STATISTICS
 
 // Two rows of 4 KiB a partition, 1 MiB: two pieces to load, one for each row, and two to store. The
 // stream stays whole, and so do the 1,024 elements of a partition that lie side by side.

@@ -1,5 +1,5 @@
 // Two loops of one op are two loops in the statistics, each with its interval and the load that bounds it.
-// RUN: neuron-opt %s -p 'nc-order{unroll=0}' --pass-statistics 2>&1 >%t | filecheck %s
+// RUN: neuron-opt %s -p 'nc-unroll{limit=0},nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-pipeline,nc-reload-weights,nc-schedule' --pass-statistics 2>&1 >%t | filecheck %s
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "x" : "input" memref<8192x64xbf16, #nc.space<"hbm">> index 0

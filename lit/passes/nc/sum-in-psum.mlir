@@ -1,7 +1,7 @@
 // PE puts the input's part of the gates into PSUM before the state's part; two gates are one matmul.
 // RUN: neuron-opt %s -p 'nc-sum-in-psum' | filecheck %s
 // RUN: neuron-opt %s -p 'nc-sum-in-psum' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=STATISTICS
-// RUN: neuron-opt %s -p 'nc-sum-in-psum,nc-order,nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' >%t
+// RUN: neuron-opt %s -p 'nc-sum-in-psum,@nc-order,nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' >%t
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "x" : "input" memref<64x640xf32, #nc.space<"hbm">> index 0

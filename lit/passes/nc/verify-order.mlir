@@ -1,4 +1,4 @@
-// RUN: neuron-opt %s --load %S/Inputs/exchange.py -p 'nc-verify-order,nc-order,nc-verify-order,nc-spill,nc-assign-banks,nc-allocate,nc-split-transfers,nc-verify-order,nc-synchronise,nc-verify-order' | filecheck %s --check-prefix=RIGHT
+// RUN: neuron-opt %s --load %S/Inputs/exchange.py -p 'nc-verify-order,@nc-order,nc-verify-order,nc-spill,nc-assign-banks,nc-allocate,nc-split-transfers,nc-verify-order,nc-synchronise,nc-verify-order' | filecheck %s --check-prefix=RIGHT
 // RUN: neuron-opt %s --load %S/Inputs/exchange.py -p 'nc-verify-order,test-exchange{a=2 b=3},nc-verify-order' | filecheck %s --check-prefix=HARMLESS
 // RUN: status 1 neuron-opt %s --load %S/Inputs/exchange.py -p 'nc-verify-order,test-exchange{a=5 b=6},nc-verify-order' 2>&1 | filecheck %s --check-prefix=EVICTION
 // RUN: status 1 neuron-opt %s --load %S/Inputs/exchange.py -p 'nc-verify-order,test-exchange{a=7 b=8},nc-verify-order' 2>&1 | filecheck %s --check-prefix=OUTPUT

@@ -2,8 +2,8 @@
 
 The ops of a group are copied at the size of one tile, with their operands as block arguments, and
 lowered by the usual rules into the body of an `scf.for`. Tiles are loaded from HBM addresses that
-move with the iteration, and stored in the same way; nc-order overlaps the iterations. Whole values
-are created once, outside of the loop.
+move with the iteration, and stored in the same way; nc-pipeline overlaps the iterations. Whole
+values are created once, outside of the loop.
 """
 
 from xdsl.dialects.builtin import IndexType

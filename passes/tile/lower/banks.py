@@ -1,7 +1,7 @@
 """Share PSUM banks in a loop: each op of its body rotates through its own banks.
 
 The next iteration of an op can start once its own results have left PSUM, while later ops of the
-current iteration still run. Iterations can thus overlap (nc-order).
+current iteration still run. Iterations can thus overlap (nc-pipeline).
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-// neuron-opt -p nc-order,nc-allocate,nc-split-transfers
+// neuron-opt -p @nc-order,nc-allocate,nc-split-transfers
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "x" : "input" memref<128x2048xf32, #nc.space<"hbm">> index 0
   nc.variable "y" : "output" memref<128x2048xf32, #nc.space<"hbm">> index 0

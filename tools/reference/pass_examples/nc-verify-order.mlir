@@ -1,4 +1,4 @@
-// neuron-opt -p nc-verify-order,nc-order,nc-allocate,nc-verify-order
+// neuron-opt -p nc-verify-order,nc-assign-engines,nc-schedule,nc-allocate,nc-verify-order
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "x" : "input" memref<128x64xf32, #nc.space<"hbm">> index 0
   nc.variable "y" : "output" memref<128x64xf32, #nc.space<"hbm">> index 0

@@ -1,4 +1,4 @@
-// neuron-opt -p nc-order
+// neuron-opt -p nc-assign-engines
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "x" : "input" memref<128x64xbf16, #nc.space<"hbm">> index 0
   nc.variable "y" : "output" memref<64x64xf32, #nc.space<"hbm">> index 0
@@ -8,12 +8,10 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %a = nc.alloc : memref<128x64xbf16, #nc.space<"sbuf">>
     %p = nc.alloc : memref<64x512xf32, #nc.space<"psum">>
     %s = nc.alloc : memref<64x64xf32, #nc.space<"sbuf">>
-    %e = nc.alloc : memref<64x64xf32, #nc.space<"sbuf">>
     nc.dma (%a[0:128 | 64:1 | 0]) = (%x[0:128 * 64 | 64:1 | 0])
     nc.matmul (%p[0:64 | 64:1 | 0]) = (%a[0:128 | 64:1 | 0], %a[0:128 | 64:1 | 0]) {accumulate = 0}
-    nc.tensor_copy (%s[0:64 | 64:1 | 0]) = (%p[0:64 | 64:1 | 0]) on dve
-    nc.activation (%e[0:64 | 64:1 | 0], none) = (%s[0:64 | 64:1 | 0], none, none) {func = "exp"} on act
-    nc.dma (%y[0:64 * 64 | 64:1 | 0]) = (%e[0:64 | 64:1 | 0])
+    nc.tensor_copy (%s[0:64 | 64:1 | 0]) = (%p[0:64 | 64:1 | 0])
+    nc.dma (%y[0:64 * 64 | 64:1 | 0]) = (%s[0:64 | 64:1 | 0])
     nc.return
   }
 }

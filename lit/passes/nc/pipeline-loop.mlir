@@ -1,0 +1,31 @@
+// RUN: neuron-opt %s -p nc-pipeline | filecheck %s
+// RUN: neuron-opt %s -p 'nc-pipeline{sbuf=1024}' | filecheck %s --check-prefix=FULL
+// RUN: neuron-opt %s -p 'nc-verify-order,nc-pipeline,nc-verify-order,nc-schedule,nc-verify-order' -o /dev/null
+
+// CHECK:      nc.dma ([[A:%[a-z0-9_]+]][0:128 | 512:1 | 0]) = (%x[0:128 * 512 | 512:1 | 0]) on dma1
+// CHECK:      scf.for
+// CHECK-NEXT:   nc.dma ([[B:%[a-z0-9_]+]][0:128 | 512:1 | 0]) = (%x
+// CHECK-NEXT:   nc.activation ([[A]]
+// CHECK-NEXT:   nc.dma (%y{{.*}}([[A]]
+// CHECK:      } {nc.pipelined}
+// CHECK:      nc.activation
+// FULL:       scf.for %i = %zero to %rounds
+// FULL-NOT:   nc.pipelined
+builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
+  nc.variable "x" : "input" memref<40x128x512xf32, #nc.space<"hbm">> index 0
+  nc.variable "y" : "output" memref<40x128x512xf32, #nc.space<"hbm">> index 0
+  nc.func "main" {
+    %x = nc.address_of @x : memref<40x128x512xf32, #nc.space<"hbm">>
+    %y = nc.address_of @y : memref<40x128x512xf32, #nc.space<"hbm">>
+    %zero = arith.constant 0 : index
+    %rounds = arith.constant 40 : index
+    %one = arith.constant 1 : index
+    scf.for %i = %zero to %rounds step %one {
+      %a = nc.alloc : memref<128x512xf32, #nc.space<"sbuf">>
+      nc.dma (%a[0:128 | 512:1 | 0]) = (%x[0:128 * 512 | 512:1 | 0 + 65536 * %i]) on dma1
+      nc.activation (%a[0:128 | 512:1 | 0], none) = (%a[0:128 | 512:1 | 0], none, none) {func = "exp"} on act
+      nc.dma (%y[0:128 * 512 | 512:1 | 0 + 65536 * %i]) = (%a[0:128 | 512:1 | 0]) on dma4 by pool
+    }
+    nc.return
+  }
+}
