@@ -14,7 +14,7 @@ from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.tile.layout import layout_of, with_layout
 from neuronir.dialects.tile.ops import ConvertLayoutOp
 from neuronir.dialects.tile.rules import shape_of
-from neuronir.passes.hlo.support.values import integer
+from neuronir.passes.hlo.support.values import integer, string
 from neuronir.passes.lowering.layouts.layout import Atom, atom, row_major, split_at
 from neuronir.passes.tile.layouts.carried import carriers
 from neuronir.passes.tile.layouts.choice import Choice, Copy, element_of
@@ -95,7 +95,7 @@ class Writer(Choice):
             return place(shape, wanted, [a for a, _ in where.free])
         old = [a for a, _ in own(where.partition, size)]
         large = reader.name == "hlo.dot" and 2 * size <= prod(shape_of(reader.results[0]))
-        whole = (self.moves and large) or reader.name == "tile.scan"  # a row in its order
+        whole = (self.moves and large) or _by_rows(reader)  # a row in its order
         if sum(1 for _ in self.values.uses(value)) >= MANY:  # each would pay for distant elements
             whole = True
         turned = self._turned(shape, dtype(value), wanted, old, whole=whole)
@@ -410,10 +410,20 @@ def _cut_up(op: Operation, plan: Plan, index: int, where: Place) -> bool:
     return False
 
 
+SORTS = ("sort_rows", "sort_pairs")
+
+
+def _by_rows(op: Operation) -> bool:
+    """Return whether an op reads whole rows, in order: a recurrence or a sort."""
+    if op.name == "hlo.composite":
+        return string(op, "kind") in SORTS
+    return op.name == "tile.scan"
+
+
 def _row_in_pieces(op: Operation, index: int, where: Place) -> bool:
-    """Return whether the row of a recurrence is not a single digit."""
+    """Return whether the row of a recurrence or a sort is not a single digit."""
     shape = shape_of(op.operands[index])
-    if op.name != "tile.scan" or shape != shape_of(op.results[0]) or shape[-1] == 1:
+    if not _by_rows(op) or shape != shape_of(op.results[0]) or shape[-1] == 1:
         return False
     return not any(a.stride == 1 and a.size % shape[-1] == 0 for a, _ in where.free)
 
