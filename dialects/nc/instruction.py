@@ -11,8 +11,14 @@ from neuronir.dialects.support.output import Buffer, Stream
 
 ARGUMENT = 32
 """Symbols below this are loop levels of the function (0 is the outermost), from here on function
-arguments (`ARGUMENT + i`), from `REGISTER` on registers of the engine's sequencer."""
+arguments (`ARGUMENT + i`), from `REGISTER` on registers of the engine's sequencer, from `COUNTER`
+on the iterations that loops with a runtime count have completed in all their runs."""
 REGISTER = 64
+COUNTER = 320
+COUNTERS = 64
+"""No sequencer has more registers, and each counter takes one."""
+ASSUMED_ITERATIONS = 4
+"""Iterations with which a loop is estimated and checked whose trip count depends on data."""
 MAX_SEMAPHORES = 1 << 16
 """No machine has more semaphores."""
 SEMAPHORE_BITS = 32
@@ -117,10 +123,15 @@ class Instruction:
 class Loop:
     """A loop of `trip_count` iterations; the iteration number is the symbol of its nesting
     level.
+
+    With a runtime count, register `count` holds the trip count when the loop begins (`trip_count`
+    is 0), and each iteration adds 1 to counter `counter` at its end. Both are numbers, not symbols.
     """
 
     trip_count: int
     body: list["Item"]
+    count: int = -1
+    counter: int = -1
 
 
 @dataclass(slots=True)

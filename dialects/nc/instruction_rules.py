@@ -10,6 +10,7 @@ from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.footprint import feasible, writes
 from neuronir.dialects.nc.instruction import (
     ARGUMENT,
+    COUNTER,
     REGISTER,
     TRANSFER_PARTS,
     AccessPattern,
@@ -78,7 +79,7 @@ def _signals(i: Instruction) -> Iterator[str]:
             )
     if len({update.semaphore for update in i.updates}) < len(i.updates):
         yield "it adds to one semaphore twice, so a wait for one of the two is ambiguous"
-    if any(symbol >= REGISTER for wait in i.waits for symbol, _ in wait.value.terms):
+    if any(REGISTER <= symbol < COUNTER for wait in i.waits for symbol, _ in wait.value.terms):
         yield "it waits for a value in a register, which depends on data"
 
 
@@ -88,6 +89,8 @@ def _pattern(ap: AccessPattern) -> Iterator[str]:
         yield "has an empty access pattern"
     elif ap.bytes > LARGEST_PATTERN:
         yield f"has an access pattern of {ap.bytes} bytes; the limit is {LARGEST_PATTERN}"
+    if any(symbol >= COUNTER for symbol, _ in ap.address.terms):
+        yield "has an address that depends on a counter of iterations, which only waits may"
     # Base addresses that are arguments of a function are in bytes: the race checker has their
     # value.
     bases = [symbol for symbol, _ in ap.address.terms if ARGUMENT <= symbol < REGISTER]

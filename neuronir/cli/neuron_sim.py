@@ -29,6 +29,9 @@ from neuronir.targets.registry import get_target
 from neuronir.targets.simulator.program_data import choose_inputs, named_outputs, variables_of
 from neuronir.version import __version__
 
+Trips = dict[int, list[int]]
+"""Trip counts of loops that depend on data, as in a functional result."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run neuron-sim; returns the exit status (1 also when results differ from --expect)."""
@@ -112,6 +115,8 @@ def _run(args: Namespace) -> int:
         raise UsageError(
             "--set and --cores-active are about time: they cannot be combined with --no-timing"
         )
+    if args.loop_iterations < 0:
+        raise UsageError(f"--loop-iterations {args.loop_iterations}: a count is not negative")
     if args.weights and not args.model:
         raise UsageError("--weights needs --model")
     if not args.expect and (args.rtol is not None or args.atol is not None):
@@ -139,10 +144,11 @@ def _run(args: Namespace) -> int:
     check_machine(program, machine, args.neff[0])
     timed = _timed_machine(args, machine)
     status = OK
+    trips: Trips | None = None
     if not args.timing_only:
-        status = _numbers(args, program, machine)
+        status, trips = _numbers(args, program, machine)
     if not args.no_timing:
-        _time(args, program, timed)
+        _time(args, program, timed, trips)
     return status
 
 
@@ -184,8 +190,10 @@ def _timed_machine(args: Namespace, machine: Machine) -> Machine:
         raise UsageError(str(error)) from None
 
 
-def _numbers(args: Namespace, program: Program, machine: Machine) -> int:
-    """Execute the program, write and compare its outputs; return 1 if they differ."""
+def _numbers(args: Namespace, program: Program, machine: Machine) -> tuple[int, Trips]:
+    """Execute the program, write and compare its outputs; return 1 if they differ, and the trip
+    counts of its loops.
+    """
     from neuronir.targets.simulator.functional import Options, run
 
     inputs: list[Array] = []
@@ -207,17 +215,24 @@ def _numbers(args: Namespace, program: Program, machine: Machine) -> int:
     if args.outputs is not None:
         atomic_write(args.outputs, npz_bytes(named_outputs(program, result.outputs)))
     tell_nan(args, program, result.outputs, result.first_nan)
-    return judge(args, Run(program, machine, inputs, result.outputs, options), reference)
+    status = judge(args, Run(program, machine, inputs, result.outputs, options), reference)
+    return status, result.trips
 
 
-def _time(args: Namespace, program: Program, machine: Machine) -> None:
+def _time(args: Namespace, program: Program, machine: Machine, trips: Trips | None) -> None:
     """Time the program: print the summary, write the report, the page and the trace."""
     from neuronir.targets.simulator.report import build_report
     from neuronir.targets.simulator.summary import print_summary, summary_text
     from neuronir.targets.simulator.timing import simulate_timing
 
     record = args.trace is not None or args.html is not None
-    result = simulate_timing(program, machine, record=record)
+    assumed = args.loop_iterations
+    result = simulate_timing(program, machine, record=record, trips=trips, assumed=assumed)
+    if result.code.counted and trips is None:
+        warning(
+            f"the trip counts of {len(result.code.counted)} loops depend on data: {assumed} "
+            "iterations are assumed (--loop-iterations)"
+        )
     report = build_report(result)
     if args.report is not None:
         atomic_write(args.report, json.dumps(report, indent=1) + "\n")

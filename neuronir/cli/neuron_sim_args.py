@@ -5,6 +5,7 @@ import argparse
 from neuronir.cli.neuron_sim_sweep_args import add_sweep
 from neuronir.cli.program import Parser
 from neuronir.dialects.nc.enums import Engine
+from neuronir.dialects.nc.instruction import ASSUMED_ITERATIONS
 
 NRT_OPTION = "--nrt-status"
 
@@ -89,6 +90,13 @@ def _add_run(p: argparse.ArgumentParser) -> None:
     g = p.add_argument_group("time")
     g.add_argument(
         "--timing-only", action="store_true", help="simulate timing only, without values"
+    )
+    g.add_argument(
+        "--loop-iterations",
+        type=int,
+        default=ASSUMED_ITERATIONS,
+        metavar="N",
+        help="trip count of loops whose count depends on data, where no values are computed",
     )
     g.add_argument("--no-timing", action="store_true", help="compute values only, without timing")
     g.add_argument("--trace", metavar="TRACE.json", help="write a timeline for Perfetto")

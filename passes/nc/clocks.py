@@ -1,6 +1,6 @@
 """Track which instructions are known to be complete, and omit waits that this implies."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neuronir.dialects.nc.enums import Engine
@@ -77,6 +77,9 @@ def find_waits(
             known = known.join(out.done[p])
         waits += _carried(dependences[j], known, engines, engine, bit, loops)
         issued[stream] = known
+        if record is not None and record.opcode == "barrier":
+            known = _everything(engines[:j], bit)
+            issued = dict.fromkeys(range(ENGINES), known)
         out.waits.append(waits)
         out.start.append(known)
         out.done.append(_with(known, j, engine, bit))
@@ -84,6 +87,15 @@ def find_waits(
         if any(d.before == j for d in waits) and follows_itself(nodes, out, j):
             out.waits[j] = [d for d in waits if d.before != j]
     return out
+
+
+def _everything(engines: Sequence[int], bit: Mapping[int, int]) -> Clock:
+    """Return the clock after a barrier: everything before it is complete."""
+    last = [-1] * ENGINES
+    for place, engine in enumerate(engines):
+        if engine < ENGINES:
+            last[engine] = place
+    return Clock(tuple(last), (1 << len(bit)) - 1)
 
 
 def follows_itself(nodes: Sequence[Node], found: Waits, j: int) -> bool:

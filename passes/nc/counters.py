@@ -1,4 +1,8 @@
-"""Compute the semaphore value after an instruction, as an affine function of loop iterations."""
+"""Compute the semaphore value after an instruction, as an affine function of loop iterations.
+
+The semaphores of a loop with a runtime count are its own (fences.py): they stay as they are outside
+it, and the iteration number of that loop counts all its iterations so far.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +41,7 @@ class Counters:
             if node.record is None:
                 inner = self._total(node.body)
                 self.in_round[node.loop] = inner
-                for semaphore, amount in inner.items():
+                for semaphore, amount in () if node.counted else inner.items():
                     out[semaphore] = out.get(semaphore, 0) + amount * node.trip_count
             elif node.place in self.updates:
                 semaphore, amount = self.updates[node.place]
@@ -49,7 +53,7 @@ class Counters:
             if node.record is None:
                 before = dict(count)
                 self._walk(node.body, count)
-                for semaphore, amount in self.in_round[node.loop].items():
+                for semaphore, amount in () if node.counted else self.in_round[node.loop].items():
                     count[semaphore] = before.get(semaphore, 0) + amount * node.trip_count
             elif node.place in self.updates:
                 semaphore, amount = self.updates[node.place]

@@ -6,6 +6,7 @@ from math import prod
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, StringAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
+from neuronir.dialects.nc.counts import bounds_count
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import Engine, Space
 from neuronir.dialects.nc.machine import Machine
@@ -181,8 +182,10 @@ def _place_register_load(load: InstructionOp) -> None:
         if isinstance(user, InstructionOp) and stream_of(user):
             users.setdefault(stream_of(user), []).append(user)
     parent = load.parent
-    if parent is None or not users:
+    counts = bounds_count(load)
+    if parent is None or not users or counts:
         load.properties.setdefault("engine", NAMES[Engine.SP])
+    if parent is None:
         return
     for name, ops in sorted(users.items()):
         copy = copy_with(load, {}, {})
@@ -198,8 +201,9 @@ def _place_register_load(load: InstructionOp) -> None:
                 old.replace_all_uses_with(fresh)
             user.detach()
             user.erase()
-    load.detach()
-    load.erase()
+    if users and not counts:
+        load.detach()
+        load.erase()
 
 
 def _number_registers(block: Block, machine: Machine) -> None:

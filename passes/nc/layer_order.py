@@ -7,6 +7,7 @@ from math import isfinite
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
+from neuronir.dialects.nc.counts import count_load
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.structure import AllocOp, FuncOp, VariableOp
 from neuronir.dialects.support.walking import ops_of
@@ -22,9 +23,12 @@ ORDERED = "nc.ordered"
 
 
 def stream_loops(func: FuncOp) -> list[scf.ForOp]:
-    """Return the outer loops of a function that load stream buffers of their own."""
+    """Return the outer loops of a function that load stream buffers of their own.
+
+    A loop whose trip count is loaded has no first iteration to prefetch for.
+    """
     loops = [op for op in ops_of(func.body.block) if isinstance(op, scf.ForOp)]
-    return [op for op in loops if any(map(is_stream, op.body.block.ops))]
+    return [op for op in loops if any(map(is_stream, op.body.block.ops)) and count_load(op) is None]
 
 
 def is_stream(op: Operation) -> bool:

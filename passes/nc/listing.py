@@ -4,14 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from neuronir.dialects.nc.counts import constant_of, count_load, is_normal
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.footprint import Shape, hull_over, reads, shape_of, writes
 from neuronir.dialects.nc.instruction import (
     ARGUMENT,
+    ASSUMED_ITERATIONS,
     REGISTER,
     AccessPattern,
     Affine,
@@ -118,6 +120,7 @@ class Node:
     accesses: list[Access]
     body: "list[Node]" = field(default_factory=list)
     trip_count: int = 1
+    counted: bool = False  # for a loop: whether its count is loaded, so that it may be 0
     level: int = 0  # for a loop: the symbol of its iteration number in records
     loop: int = -1  # for a loop: its number
     last_loop: int = -1  # for a loop: the highest number of a loop inside, or its own
@@ -187,20 +190,24 @@ def variables(module: ModuleOp) -> dict[str, VariableOp]:
 
 
 def trip_count(loop: scf.ForOp) -> int:
-    """Return the trip count of a loop from 0 with step 1; raises NIR_NC003 for other loops."""
-    bounds = []
-    for value in (loop.lb, loop.ub, loop.step):
-        owner = value.owner
-        if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, IntegerAttr):
-            raise NeuronError("NIR_NC003", "scf.for: the bounds of a loop must be constants")
-        bounds.append(owner.value.value.data)
-    if bounds[0] != 0 or bounds[2] != 1 or loop.iter_args:
+    """Return the trip count of a loop from 0 with step 1; raises NIR_NC003 for other loops.
+
+    A count that is loaded at run time counts as ASSUMED_ITERATIONS.
+    """
+    low, high, step = (constant_of(value) for value in (loop.lb, loop.ub, loop.step))
+    if low is None or step is None or (high is None and count_load(loop) is None):
         raise NeuronError(
             "NIR_NC003",
-            f"scf.for from {bounds[0]} in steps of {bounds[2]}: loops run from 0 in steps of 1 "
+            "scf.for: the bounds of a loop must be constants; the upper bound may be a "
+            "nc.register_load",
+        )
+    if not is_normal(loop):
+        raise NeuronError(
+            "NIR_NC003",
+            f"scf.for from {low} in steps of {step}: loops run from 0 in steps of 1 "
             "and carry no values",
         )
-    return max(bounds[1], 0)
+    return ASSUMED_ITERATIONS if high is None else max(high, 0)
 
 
 def list_function(
@@ -334,8 +341,19 @@ class _Reader:
         trips = trip_count(op)
         number = len(self.loops)
         self.symbols[op.body.block.args[0]] = level
-        self.bounds[LOOP + number] = (0, max(trips - 1, 0))
-        node = Node(index, op, None, [], trip_count=trips, level=level, loop=number)
+        load = count_load(op)
+        most = trips if load is None else int(load.param_values()["high"])
+        self.bounds[LOOP + number] = (0, max(most - 1, 0))
+        node = Node(
+            index,
+            op,
+            None,
+            [],
+            trip_count=trips,
+            level=level,
+            loop=number,
+            counted=load is not None,
+        )
         self.loops.append(node)
         self.around.append(number)
         node.body = self.block(op.body.block, level + 1)

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from neuronir.dialects.nc.counts import count_load
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.origin import source_of
@@ -123,7 +124,9 @@ def pipeline_loops(
 
 
 def _may_overlap(loop: Operation) -> bool:
-    """Return whether a loop is innermost and not ordered yet."""
+    """Return whether a loop is innermost, not ordered yet, and sure to have iterations."""
+    if isinstance(loop, scf.ForOp) and count_load(loop) is not None:
+        return False
     ordered = {PREFETCHED, ROLLED} & set(loop.attributes)
     return not ordered and not any(
         isinstance(op, scf.ForOp)

@@ -69,7 +69,7 @@ def carried_around(listing: Listing, loop: Node, places: int) -> tuple[Node, Fou
     `places` is the number of instructions of the function.
     """
     outer = next((n for n in listing.loops if any(m is loop for m in n.body)), None)
-    if outer is None or not isinstance(outer.op, scf.ForOp):
+    if outer is None or not isinstance(outer.op, scf.ForOp) or outer.counted:
         return None
     return outer, Analysis(listing, places).run_loop(outer)
 

@@ -22,6 +22,7 @@ from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.carried import Analysis
 from neuronir.passes.nc.clocks import ENGINES, find_waits
 from neuronir.passes.nc.counters import Count, Counters
+from neuronir.passes.nc.fences import Fences, insert_fences
 from neuronir.passes.nc.listing import (
     Listing,
     Node,
@@ -50,6 +51,7 @@ class NcSynchronisePass(ModulePass):
         with bodies_in_place(op):
             for func in functions(op):
                 mark_reuse(func.body.block)  # spilling may have put a reload between two matmuls
+                insert_fences(func.body.block)
                 synchronise_function(list_function(func, kinds, placed=True), machine)
         op.attributes["neuronir.phase"] = StringAttr("synchronised")
 
@@ -57,15 +59,16 @@ class NcSynchronisePass(ModulePass):
 def synchronise_function(listing: Listing, machine: Machine) -> None:
     """Set the waits and updates of a function."""
     nodes: list[Node] = []
-    first_places = [0] * len(listing.loops)
-    _flatten(listing.nodes, nodes, first_places)
+    spans = [(0, 0)] * len(listing.loops)
+    _flatten(listing.nodes, nodes, spans)
     streams = [
         int(n.record.engine) if n.record is not None and n.record.engine < ENGINES else -1
         for n in nodes
     ]
     found_dependences = Analysis(listing, len(nodes), streams).run()
-    found = find_waits(nodes, found_dependences, first_places)
-    signals = allot_semaphores(nodes, found, machine)
+    Fences.of(nodes, spans).apply(nodes, found_dependences)
+    found = find_waits(nodes, found_dependences, [first for first, _ in spans])
+    signals = allot_semaphores(nodes, found, machine, listing.loops)
     counters = Counters(listing.nodes, listing.loops, signals.update)
     total = 0
     for node in nodes:
@@ -86,11 +89,12 @@ def synchronise_function(listing: Listing, machine: Machine) -> None:
     record("nc-synchronise", "semaphores", signals.count)
 
 
-def _flatten(nodes: Sequence[Node], out: list[Node], first_places: list[int]) -> None:
+def _flatten(nodes: Sequence[Node], out: list[Node], spans: list[tuple[int, int]]) -> None:
     for node in nodes:
         if node.record is None:
-            first_places[node.loop] = len(out)
-            _flatten(node.body, out, first_places)
+            first = len(out)
+            _flatten(node.body, out, spans)
+            spans[node.loop] = (first, len(out))
         else:
             out.append(node)
 

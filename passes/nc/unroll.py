@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from neuronir.dialects.nc.counts import count_load
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.structure import ROLLED, AllocOp
 from neuronir.dialects.nc.sync import BarrierOp
@@ -34,8 +35,8 @@ class NcUnrollPass(ModulePass):
     A loop is replaced by its iterations if these have at most `limit` instructions in total; each
     copy of an `nc.alloc` in the body is a buffer of its own. Innermost loops of `keep` or more
     iterations are left to nc-pipeline. Loops marked `nc.rolled`, whose bodies name rotating
-    buffers, and the loops around them are kept; other loops in a loop that is kept are unrolled up
-    to 500 instructions. A function that is the whole body of a loop is unrolled with it.
+    buffers or whose trip count is loaded, and the loops around them are kept; other loops in a loop
+    that is kept are unrolled up to 500 instructions. A function that is the whole body of a loop is unrolled with it.
 
     The pass first inlines all other calls, folds constant indices into offsets, and removes
     barriers, because dependences are exact. Buffers move to the top of the function.
@@ -62,6 +63,7 @@ class NcUnrollPass(ModulePass):
                 block = func.body.block
                 fold_constants(block)
                 drop_barriers(block)
+                keep_counted_loops(block)
                 unroll_small_loops(block, self.limit, self.keep)
                 hoist_buffers(block)
 
@@ -95,6 +97,13 @@ def unroll_small_loops(block: Block, limit: int, keep: int) -> None:
             unroll_loop(loop)
         else:
             unroll_small_loops(body, min(limit, _BODY), keep)
+
+
+def keep_counted_loops(block: Block) -> None:
+    """Mark loops whose trip count is loaded as rolled: a loop of no iterations has no first one."""
+    for op in walk_in(block):
+        if isinstance(op, scf.ForOp) and count_load(op) is not None:
+            op.attributes[ROLLED] = UnitAttr()
 
 
 def drop_barriers(block: Block) -> None:

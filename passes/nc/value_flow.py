@@ -11,15 +11,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
+from xdsl.dialects import scf
+from xdsl.ir import Operation
+
+from neuronir.dialects.nc.counts import count_load
 from neuronir.dialects.nc.enums import AluOp, Engine, Space
 from neuronir.dialects.nc.footprint import Shape, is_dense
-from neuronir.dialects.nc.instruction import REGISTER, AccessPattern, Instruction
+from neuronir.dialects.nc.instruction import (
+    ASSUMED_ITERATIONS,
+    REGISTER,
+    AccessPattern,
+    Instruction,
+)
 from neuronir.passes.nc.flow_memory import FlowMemory
 from neuronir.passes.nc.flow_paint import UNWRITTEN, Painter, Region, Write, run, solid
 from neuronir.passes.nc.listing import LOOP, Access, Listing, Node
 from neuronir.passes.nc.provenance import shifts_of
 from neuronir.passes.nc.spill_writer import SPILL
 
+COUNTS = "trip counts of loops"
 _ALL = 1 << 62
 _NO_MATTER = frozenset({"reuse", "register"})
 _Key = tuple[int, ...]
@@ -59,7 +69,8 @@ class Cut:
 
 @dataclass(slots=True)
 class Flow:
-    """The computation of a program: the final contents of its outputs by name.
+    """The computation of a program: the final contents of its outputs by name, and the trip counts
+    that it loaded (COUNTS).
 
     `stranger` is the first instruction that computes a value the other program did not compute.
     """
@@ -111,13 +122,15 @@ def flow_of(
     *,
     pieces: Mapping[int, Sequence[Node]] | None = None,
     known: int | None = None,
+    trips: int = ASSUMED_ITERATIONS,
 ) -> Flow:
     """Return the flow of values through a program.
 
     `cuts` shorten loops, by their number in `numbers`. `pieces` replace transfers (by position).
-    Numbers of instructions from `known` on are strange.
+    Numbers of instructions from `known` on are strange. Loops with a runtime count have `trips`
+    iterations.
     """
-    return _Run(listing, values, cuts or {}, numbers or {}, pieces or {}, known).run()
+    return _Run(listing, values, cuts or {}, numbers or {}, pieces or {}, known, trips).run()
 
 
 class _Run:
@@ -129,7 +142,9 @@ class _Run:
         numbers: Mapping[int, int],
         pieces: Mapping[int, Sequence[Node]],
         known: int | None,
+        trips: int,
     ) -> None:
+        self.trips = trips
         self.listing = listing
         self.values = values
         self.cuts = cuts
@@ -145,6 +160,7 @@ class _Run:
         self.sources: dict[int, int] = {}
         self.registers: dict[int, int] = {}
         self.loads = 0
+        self.loaded: dict[Operation, int] = {}  # symbols of registers, by their loads
         self.env: dict[int, int] = {}
         # by symbol: the iteration, and how its loop is shortened
         self.shifted: dict[int, tuple[int, Cut]] = {}
@@ -193,6 +209,7 @@ class _Run:
         if node.op.results:
             result = REGISTER + self.loads
             self.loads += 1
+            self.loaded[node.op] = result
         registers = tuple(
             (i, symbol, c)
             for i, p in enumerate((*record.dst, *record.src))
@@ -331,6 +348,9 @@ class _Run:
         symbol = LOOP + node.loop
         cut = self.cuts.get(self.numbers.get(node.loop, -1))
         trips = node.trip_count - (cut.left_out // cut.step if cut is not None else 0)
+        if node.counted:
+            trips = self.trips
+            self._count(node)
         fresh = [
             memory for n in range(node.loop, node.last_loop + 1) for memory in self.fresh.get(n, ())
         ]
@@ -342,6 +362,13 @@ class _Run:
                 self.shifted[symbol] = (i, cut)
             self._block(body)
         self.shifted.pop(symbol, None)
+
+    def _count(self, node: Node) -> None:
+        """Record the value that a loop has as its trip count."""
+        load = count_load(node.op) if isinstance(node.op, scf.ForOp) else None
+        if load is not None:
+            value = self.registers.get(self.loaded[load], UNWRITTEN)
+            self.flow.outputs[COUNTS] = (*self.flow.outputs.get(COUNTS, ()), (value,))
 
     def _shifts(self, node: Node) -> dict[int, int]:
         shifts = shifts_of(node.op)

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.attributes import PatternAttr
 from neuronir.dialects.nc.dma import DmaOp
+from neuronir.dialects.nc.instruction import ASSUMED_ITERATIONS
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.structure import AllocOp, CallOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
@@ -29,7 +30,7 @@ from neuronir.passes.nc.listing import (
 from neuronir.passes.nc.provenance import loop_number, mark, step_of, unmark
 from neuronir.passes.nc.split_loads import loads_own
 from neuronir.passes.nc.split_transfers import PIECE, in_loop, parts_behind_order, parts_of
-from neuronir.passes.nc.value_flow import Cut, Values, flow_of
+from neuronir.passes.nc.value_flow import COUNTS, Cut, Values, flow_of
 from neuronir.passes.nc.verify_machine import PLACED, location_of, written_out
 
 _ITERATIONS = 3
@@ -176,9 +177,12 @@ class _Comparison:
     def check(self) -> None:
         """Raise NIR_NC011 if the outputs differ."""
         pieces = self._pieces()
-        wrong = self._wrong(pieces)
-        if wrong is not None and self.whole and pieces:
-            wrong = self._wrong({})
+        wrong = None
+        counted = any(loop.counted for loop in self.known.loops)
+        for trips in (0, ASSUMED_ITERATIONS) if counted else (0,):
+            wrong = wrong or self._wrong(pieces, trips)
+            if wrong is not None and self.whole and pieces:
+                wrong = self._wrong({}, trips)
         if wrong is None:
             return
         stranger, output = wrong
@@ -189,33 +193,37 @@ class _Comparison:
                 location=location_of(stranger.op),
                 help="a producer of its operands, or a write to their bytes, has moved",
             )
+        what = "a list of the trip counts of loops" if output == COUNTS else f"output @{output}"
         raise NeuronError(
             "NIR_NC011",
-            f"output @{output} does not end with the values of the order before",
+            f"{what} does not end with the values of the order before",
             help="two instructions that write the same bytes were reordered, or one was removed",
         )
 
-    def _wrong(self, pieces: Mapping[int, list[Node]]) -> tuple[Node | None, str] | None:
+    def _wrong(
+        self, pieces: Mapping[int, list[Node]], trips: int
+    ) -> tuple[Node | None, str] | None:
         """Return the first instruction that differs, and an output; None if all are equal.
 
-        `pieces` replace transfers of the function before the passes.
+        `pieces` replace transfers of the function before the passes. Loops with a runtime count
+        have `trips` iterations.
         """
         cuts = self._cuts()
-        if cuts and self._difference(cuts, pieces) is None:
+        if cuts and self._difference(cuts, pieces, trips) is None:
             return None
-        return self._difference({}, pieces)  # skipped iterations could be the reason
+        return self._difference({}, pieces, trips)  # skipped iterations could be the reason
 
     def _difference(
-        self, cuts: Mapping[int, tuple[Cut, Cut]], pieces: Mapping[int, list[Node]]
+        self, cuts: Mapping[int, tuple[Cut, Cut]], pieces: Mapping[int, list[Node]], trips: int
     ) -> tuple[Node | None, str] | None:
         """Return what differs if the iterations `cuts` are skipped."""
         values = Values()
         first = {n: pair[0] for n, pair in cuts.items()}
         second = {n: pair[1] for n, pair in cuts.items()}
         numbers = self._numbers(self.known), self._numbers(self.made)
-        old = flow_of(self.known, values, first, numbers[0], pieces=pieces)
+        old = flow_of(self.known, values, first, numbers[0], pieces=pieces, trips=trips)
         limit = len(values.instructions)
-        new = flow_of(self.made, values, second, numbers[1], known=limit)
+        new = flow_of(self.made, values, second, numbers[1], known=limit, trips=trips)
         for name in {**old.outputs, **new.outputs}:
             if old.outputs.get(name) != new.outputs.get(name):
                 return new.stranger, name

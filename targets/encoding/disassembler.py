@@ -52,7 +52,10 @@ def _located_items(
             source = sources[item.source] if item.source < len(sources) else None
             yield indent + show_instruction(item), source
         elif isinstance(item, Loop):
-            yield f"{indent}loop i{depth} in 0..{item.trip_count} {{", None
+            end = (
+                str(item.trip_count) if item.count < 0 else f"r{item.count} counts n{item.counter}"
+            )
+            yield f"{indent}loop i{depth} in 0..{end} {{", None
             yield from _located_items(item.body, sources, indent + "  ", depth + 1)
             yield f"{indent}}}", None
         else:

@@ -3,7 +3,15 @@
 from dataclasses import dataclass
 
 from neuronir.dialects.nc.enums import Engine
-from neuronir.dialects.nc.instruction import REGISTER, Call, Instruction, Item, Loop, Program
+from neuronir.dialects.nc.instruction import (
+    COUNTER,
+    REGISTER,
+    Call,
+    Instruction,
+    Item,
+    Loop,
+    Program,
+)
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.targets.encoding.codec import DecodeError
@@ -106,7 +114,7 @@ def check_registers(program: Program, machine: Machine) -> None:
     """Raise NIR_ENC005 if a stream uses more registers than the machine has."""
     for name, engines in program.streams.items():
         for engine, items in engines.items():
-            used = _registers(items)
+            used = _registers(items) + _counters(items)
             if used > machine.registers:
                 raise NeuronError(
                     "NIR_ENC005",
@@ -120,7 +128,7 @@ def _registers(items: list[Item]) -> int:
     used = 0
     for item in items:
         if isinstance(item, Loop):
-            used = max(used, _registers(item.body))
+            used = max(used, _registers(item.body), item.count + 1)
             continue
         if isinstance(item, Call):
             affines = list(item.arguments)
@@ -129,5 +137,11 @@ def _registers(items: list[Item]) -> int:
             if isinstance(item, Instruction) and item.opcode == "register_load":
                 used = max(used, int(item.params["register"]) + 1)
         for affine in affines:
-            used = max([used, *(s - REGISTER + 1 for s, _ in affine.terms)])
+            used = max([used, *(s - REGISTER + 1 for s, _ in affine.terms if s < COUNTER)])
     return used
+
+
+def _counters(items: list[Item]) -> int:
+    """Return one more than the largest counter of iterations; each takes a register."""
+    loops = [item for item in items if isinstance(item, Loop)]
+    return max((max(loop.counter + 1, _counters(loop.body)) for loop in loops), default=0)

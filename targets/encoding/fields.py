@@ -10,6 +10,8 @@ from functools import cache
 from neuronir.dialects.nc.enums import DType, Engine, Space
 from neuronir.dialects.nc.instruction import (
     ARGUMENT,
+    COUNTER,
+    COUNTERS,
     REGISTER,
     AccessPattern,
     Affine,
@@ -31,15 +33,16 @@ from neuronir.targets.encoding.codec import (
     write_uint,
 )
 
-ENCODING_VERSION = 2
+ENCODING_VERSION = 3
 """Version of everything in targets/encoding; a reader rejects later ones."""
 
 LOOP_BEGIN = 0xF0
 LOOP_END = 0xF1
 CALL = 0xF2
 RETURN = 0xF3
+COUNTED_LOOP_BEGIN = 0xF4
 
-MAX_SYMBOL = REGISTER + 256
+MAX_SYMBOL = COUNTER + COUNTERS
 MAX_TERMS = 64
 MAX_WAITS = 256
 MAX_ARGUMENTS = REGISTER - ARGUMENT
@@ -47,12 +50,16 @@ MAX_LOOPS = ARGUMENT
 
 
 def symbol_name(symbol: int) -> str:
-    """Print `i0` for a loop level, `a0` for a function argument, `r0` for a register."""
+    """Print `i0` for a loop level, `a0` for a function argument, `r0` for a register, `n0` for a
+    counter of iterations.
+    """
     if symbol < ARGUMENT:
         return f"i{symbol}"
     if symbol < REGISTER:
         return f"a{symbol - ARGUMENT}"
-    return f"r{symbol - REGISTER}"
+    if symbol < COUNTER:
+        return f"r{symbol - REGISTER}"
+    return f"n{symbol - COUNTER}"
 
 
 def _write_affine(out: bytearray, value: Affine) -> None:

@@ -67,6 +67,14 @@ class _Expander:
             if isinstance(item, Instruction):
                 out.append(self.fixed(item, env))
             elif isinstance(item, Loop):
+                if item.count >= 0:
+                    raise NeuronError(
+                        "NIR_ENC004",
+                        "the trip count of a loop is in a register; "
+                        f"{self.program.machine} has no registers",
+                        help="compile for a target with control flow (trn1), or make the trip "
+                        "count a constant",
+                    )
                 for i in range(item.trip_count):
                     env[depth] = i
                     self.run(engine, item.body, env, depth + 1, out)

@@ -1,19 +1,25 @@
 """Convert an allocated nc module to a Program: streams by engine, variables, sources."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnknownLoc
 from xdsl.ir import Block, Operation, SSAValue
 
+from neuronir.dialects.nc.counts import bounds_count, constant_of, count_load, is_normal
 from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.instruction import (
+    COUNTER,
+    COUNTERS,
     Affine,
     Call,
+    Instruction,
     Item,
     Loop,
     Program,
     Source,
+    Wait,
 )
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp
@@ -38,7 +44,7 @@ def program_from_module(
     Raises NIR_ENC006 if the module cannot be encoded (no address, a bound that is not constant, a
     register used by another engine than the one that loads it).
     """
-    builder = _Builder(module)
+    builder = _Builder(module, machine)
     streams = {name: builder.function(name) for name in builder.functions}
     if ENTRY not in streams:
         raise malformed("there is no nc.func @main")
@@ -69,7 +75,11 @@ def malformed(text: str, op: Operation | None = None) -> NeuronError:
 class _Builder:
     """The shared data of functions: variables, sources, and the streams of visited functions."""
 
-    def __init__(self, module: ModuleOp) -> None:
+    def __init__(self, module: ModuleOp, machine: Machine) -> None:
+        self.sequencers = [
+            e for e in Engine if not e.is_dma and (e is Engine.SP or e.name in machine.engines)
+        ]
+        self.counters = 0  # loops whose count is loaded
         self.functions: dict[str, FuncOp] = {}
         self.variables: dict[str, VariableOp] = {}
         for op in module.ops:
@@ -147,6 +157,8 @@ class _Function:
         self.registers = registers
         self.addresses = builder.addresses
         self.symbols = dict(builder.arguments.symbols)
+        self.counters: dict[int, int] = {}  # by level of a loop around, its symbol in waits
+        self.counts: dict[Operation, int] = {}  # registers of trip counts, by load
 
     def run(self, func: FuncOp) -> Streams:
         """Return the streams of the function."""
@@ -159,14 +171,44 @@ class _Function:
             if isinstance(op, InstructionOp):
                 self.instruction(op, streams)
             elif isinstance(op, scf.ForOp):
-                trips = _trip_count(op)
-                self.symbols[op.body.block.args[0]] = depth
-                for engine, items in self.block(op.body.block, depth + 1).items():
-                    streams.setdefault(engine, []).append(Loop(trips, items))
+                self.loop(op, depth, streams)
             elif isinstance(op, CallOp):
                 self.call(op, streams)
             self.registers.passed(op)
         return streams
+
+    def loop(self, op: scf.ForOp, depth: int, streams: Streams) -> None:
+        """Append a loop to the stream of each engine with work in it."""
+        load = count_load(op)
+        self.symbols[op.body.block.args[0]] = depth
+        if load is None:
+            trips = _trip_count(op)
+            for engine, items in self.block(op.body.block, depth + 1).items():
+                streams.setdefault(engine, []).append(Loop(trips, items))
+            return
+        if not is_normal(op):
+            raise malformed("scf.for: loops run from 0 in steps of 1", op)
+        counter = self.builder.counters
+        self.builder.counters += 1
+        if counter >= COUNTERS:
+            raise malformed(f"there are more than {COUNTERS} loops with a runtime count", op)
+        self.counters[depth] = COUNTER + counter
+        inside = self.block(op.body.block, depth + 1)
+        del self.counters[depth]
+        for engine, items in inside.items():
+            loop = Loop(0, items, self.counts[load], counter)
+            streams.setdefault(engine, []).append(loop)
+
+    def everywhere(self, record: Instruction, streams: Streams) -> None:
+        """Append an instruction to every stream: a barrier, or the load of a trip count.
+
+        Its own engine waits and updates for all.
+        """
+        for engine in self.builder.sequencers:
+            copy = record
+            if engine is not record.engine:
+                copy = replace(record, engine=engine, waits=(), updates=())
+            streams.setdefault(engine, []).append(copy)
 
     def instruction(self, op: InstructionOp, streams: Streams) -> None:
         """Append an instruction to its engine's stream; a transfer to that of its trigger."""
@@ -180,12 +222,25 @@ class _Function:
                 )
         source = self.builder.source(source_of(op))
         record = instruction_record(op, self.addresses, self.symbols, source)
+        if self.counters and record.waits:
+            record.waits = tuple(
+                Wait(w.semaphore, renamed(w.value, self.counters)) for w in record.waits
+            )
         for value in op.index_values():
             self.registers.check_use(value, record.stream, op)
         used = [w.semaphore for w in record.waits] + [u.semaphore for u in record.updates]
         self.builder.semaphores = max([self.builder.semaphores, *(n + 1 for n in used)])
+        if record.opcode == "barrier":
+            self.everywhere(record, streams)
+            return
+        if bounds_count(op):
+            number, symbol = self.registers.define(op, self.builder.sequencers)
+            record.params["register"] = self.counts[op] = number
+            self.symbols[op.results[0]] = symbol
+            self.everywhere(record, streams)
+            return
         if op.results:
-            number, symbol = self.registers.define(op, record.stream)
+            number, symbol = self.registers.define(op, [record.stream])
             record.params["register"] = number
             self.symbols[op.results[0]] = symbol
         streams.setdefault(record.stream, []).append(record)
@@ -204,7 +259,7 @@ class _Function:
 
     def affine(self, value: SSAValue, op: Operation) -> Affine:
         """Return a call argument: a constant, an index value or the base address of a buffer."""
-        constant = _constant(value)
+        constant = constant_of(value)
         if constant is None:
             constant = self.addresses.get(value)
         if constant is not None:
@@ -214,21 +269,19 @@ class _Function:
         return Affine(0, ((self.symbols[value], 1),))
 
 
+def renamed(value: Affine, names: Mapping[int, int]) -> Affine:
+    """Return an affine value with other symbols."""
+    return Affine(value.const, tuple((names.get(s, s), c) for s, c in value.terms))
+
+
 def _address(attr: IntegerAttr | None, what: str, op: Operation) -> int:
     if attr is None:
         raise malformed(f"{what} has no address", op)
     return attr.value.data
 
 
-def _constant(value: SSAValue) -> int | None:
-    owner = value.owner
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
-    return None
-
-
 def _trip_count(op: scf.ForOp) -> int:
-    low, high, step = _constant(op.lb), _constant(op.ub), _constant(op.step)
-    if low != 0 or step != 1 or high is None or op.iter_args:
+    high = constant_of(op.ub)
+    if high is None or not is_normal(op):
         raise malformed("scf.for: loops run from 0 to a constant in steps of 1", op)
     return max(high, 0)

@@ -1,5 +1,7 @@
 """Allocate sequencer registers: a number for each value that register_load loads, per engine."""
 
+from collections.abc import Sequence
+
 from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.enums import Engine
@@ -17,20 +19,24 @@ class Registers:
         self.base = base
         self.high = dict(base)
         self._taken: dict[Engine, set[int]] = {}
-        self._engine: dict[SSAValue, Engine] = {}
+        self._engines: dict[SSAValue, Sequence[Engine]] = {}
         self._ends: dict[Operation, list[tuple[Engine, int]]] = {}
 
-    def define(self, op: Operation, engine: Engine) -> tuple[int, int]:
-        """Return the number and the symbol of the value that `op` loads on `engine`."""
-        taken = self._taken.setdefault(engine, set())
-        number = self.base.get(engine, 0)
-        while number in taken:
+    def define(self, op: Operation, engines: Sequence[Engine]) -> tuple[int, int]:
+        """Return the number and the symbol of the value that `op` loads, the same on all
+        `engines`.
+        """
+        taken = [self._taken.setdefault(engine, set()) for engine in engines]
+        number = max((self.base.get(engine, 0) for engine in engines), default=0)
+        while any(number in numbers for numbers in taken):
             number += 1
-        taken.add(number)
-        self.high[engine] = max(self.high.get(engine, 0), number + 1)
         value = op.results[0]
-        self._engine[value] = engine
-        self._ends.setdefault(_last_use(value, op), []).append((engine, number))
+        self._engines[value] = engines
+        last = self._ends.setdefault(_last_use(value, op), [])
+        for engine, numbers in zip(engines, taken, strict=True):
+            numbers.add(number)
+            self.high[engine] = max(self.high.get(engine, 0), number + 1)
+            last.append((engine, number))
         return number, REGISTER + number
 
     def passed(self, op: Operation) -> None:
@@ -40,12 +46,12 @@ class Registers:
 
     def check_use(self, value: SSAValue, engine: Engine, op: Operation) -> None:
         """Raise NIR_ENC006 if `engine` uses a value in another engine's register."""
-        owner = self._engine.get(value)
-        if owner is not None and owner is not engine:
+        owners = self._engines.get(value)
+        if owners is not None and engine not in owners:
             raise NeuronError(
                 "NIR_ENC006",
                 f"the nc module cannot be encoded: {op.name} on {engine.name} uses a register of "
-                f"{owner.name}",
+                f"{owners[0].name}",
                 help="each engine loads its own registers: one nc.register_load an engine",
             )
 

@@ -8,13 +8,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from neuronir.dialects.nc.enums import Engine
-from neuronir.dialects.nc.instruction import Call, Instruction, Item, Loop
+from neuronir.dialects.nc.instruction import (
+    COUNTER,
+    COUNTERS,
+    REGISTER,
+    Call,
+    Instruction,
+    Item,
+    Loop,
+)
 from neuronir.dialects.nc.opcodes import BY_CODE, OPCODES
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.targets.encoding.codec import DecodeError, Reader, write_uint
 from neuronir.targets.encoding.fields import (
     ARGUMENTS,
     CALL,
+    COUNTED_LOOP_BEGIN,
     ENCODING_VERSION,
     LOOP_BEGIN,
     LOOP_END,
@@ -59,8 +68,13 @@ def _encode_items(
                 raise NeuronError(
                     "NIR_ENC002", f"loops are nested more than {MAX_LOOPS} deep on {engine.name}"
                 )
-            out.append(LOOP_BEGIN)
-            write_uint(out, item.trip_count)
+            if item.count < 0:
+                out.append(LOOP_BEGIN)
+                write_uint(out, item.trip_count)
+            else:
+                out.append(COUNTED_LOOP_BEGIN)
+                write_uint(out, item.count)
+                write_uint(out, item.counter)
             _encode_items(out, item.body, engine, number, depth + 1)
             out.append(LOOP_END)
         else:
@@ -157,10 +171,10 @@ def _decode_items(reader: Reader, engine: Engine, functions: Sequence[str]) -> l
         code = reader.byte()
         if code == RETURN:
             break
-        if code == LOOP_BEGIN:
+        if code in (LOOP_BEGIN, COUNTED_LOOP_BEGIN):
             if len(outer) >= MAX_LOOPS:
                 raise reader.fail(f"loops are nested more than {MAX_LOOPS} deep")
-            loop = Loop(reader.uint(), [])
+            loop = Loop(reader.uint(), []) if code == LOOP_BEGIN else _counted_loop(reader)
             items.append(loop)
             outer.append(items)
             items = loop.body
@@ -180,6 +194,13 @@ def _decode_items(reader: Reader, engine: Engine, functions: Sequence[str]) -> l
     if reader.at != reader.end:
         raise reader.fail("items after the return")
     return items
+
+
+def _counted_loop(reader: Reader) -> Loop:
+    count, counter = reader.uint(), reader.uint()
+    if count >= COUNTER - REGISTER or counter >= COUNTERS:
+        raise reader.fail(f"a loop takes its count from r{count} and counts in n{counter}")
+    return Loop(0, [], count, counter)
 
 
 def decode_instruction(reader: Reader, code: int, engine: Engine) -> Instruction:

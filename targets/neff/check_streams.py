@@ -47,7 +47,10 @@ def check_queues(program: Program, path: str | None) -> None:
 
 
 def check_counters(program: Program, path: str | None) -> None:
-    """Raise NIR_NEFF008 if a semaphore exceeds its number of bits."""
+    """Raise NIR_NEFF008 if a semaphore exceeds its number of bits.
+
+    An iteration of a loop with a runtime count counts once.
+    """
     totals: dict[int, int] = {}
     known: dict[tuple[str, Engine], dict[int, int]] = {}
     for engine in program.streams[program.entry]:
@@ -84,7 +87,7 @@ def _count(
         if isinstance(item, Loop):
             inner: dict[int, int] = {}
             _count(program, item.body, engine, known, inner)
-            _add(out, inner, item.trip_count)
+            _add(out, inner, item.trip_count if item.count < 0 else 1)
         elif isinstance(item, Call):
             _add(out, _counts(program, item.function, engine, known), 1)
         else:
@@ -131,7 +134,10 @@ def _use_of(
     for item in items:
         if isinstance(item, Loop):
             inner, more = _use_of(program, item.body, engine, known)
-            if not item.trip_count:
+            if item.count >= 0:  # it may have no iterations
+                inner |= {REGISTER + item.count}
+                more = frozenset()
+            elif not item.trip_count:
                 continue
         else:
             if isinstance(item, Call):

@@ -78,6 +78,7 @@ class OpShare:
 class _Walk:
     def __init__(self, code: ProgramCode) -> None:
         self.usage = Usage([0] * len(code.ops))
+        self.iterations = code.iterations
         placed = sorted(
             (v.address, v.address + v.size, i) for i, v in enumerate(code.program.variables)
         )
@@ -130,7 +131,7 @@ class _Walk:
                         self.walk(code, pc, step.end, times, env)
                 elif step.trip_count > 0:
                     env[step.level] = 0
-                    self.walk(code, pc, step.end, times * step.trip_count, env)
+                    self.walk(code, pc, step.end, self.iterations(step, times), env)
                 pc = step.end + 1
             elif isinstance(step, CallTo):
                 inner = environment(step.arguments, env)

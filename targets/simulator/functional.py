@@ -69,13 +69,15 @@ class Result:
     """Outputs by result number, statistics, and warnings (one text per instruction).
 
     `first_nan` is the first instruction that produced NaN from operands without NaN, if
-    `Options.nan` is set.
+    `Options.nan` is set. `trips` are the trip counts of loops with a runtime count, by counter, one
+    for each run.
     """
 
     outputs: list[Array]
     statistics: Statistics
     warnings: list[str]
     first_nan: str | None = None
+    trips: dict[int, list[int]] = field(default_factory=dict)
 
 
 def run(
@@ -123,7 +125,9 @@ def run(
         walker.run(step, chosen.order, chosen.dma_mode, meet, chosen.starve)
     outputs = read_outputs(program, memory)
     first = None if watch is None else watch.first
-    return Result(outputs, statistics_of(walker.nodes), warnings.texts(program), first)
+    return Result(
+        outputs, statistics_of(walker.nodes), warnings.texts(program), first, walker.trips
+    )
 
 
 def _perturbation(program: Program, memory: Memory, seed: int | None) -> Perturbation | None:

@@ -15,6 +15,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
+from neuronir.dialects.nc.counts import count_load, is_normal
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.instruction import (
     ARGUMENT,
@@ -45,7 +46,7 @@ from neuronir.targets.simulator.functional import (
     write_inputs,
 )
 from neuronir.targets.simulator.memory import Memory
-from neuronir.targets.simulator.walker import CallNode, Env, LoopNode, Node, Step
+from neuronir.targets.simulator.walker import CallNode, Env, LoopNode, Node, Step, trips_of
 
 _ALIGNMENT = 64
 _CONSTANT = 1 << 20
@@ -200,8 +201,9 @@ class _Order:
                     function.constants[symbol] = op.value.value.data
             elif isinstance(op, scf.ForOp):
                 function.symbols[op.body.block.args[0]] = depth
-                trips = self._trips(op, function)
-                steps.append(LoopNode(trips, self._block(op.body.block, function, depth + 1)))
+                trips, count = self._trips(op, function)
+                body = self._block(op.body.block, function, depth + 1)
+                steps.append(LoopNode(trips, body, count))
             elif isinstance(op, CallOp):
                 steps.append(self._call(op, function))
         return steps
@@ -213,11 +215,14 @@ class _Order:
         passed = self._arguments.passed(op, self._functions[name])
         return CallNode(name, tuple(self._value(v, function, op) for v in passed))
 
-    def _trips(self, op: scf.ForOp, function: _Function) -> int:
+    def _trips(self, op: scf.ForOp, function: _Function) -> tuple[int, int]:
+        """Return the trip count of a loop, or 0 and the symbol of the register that holds it."""
         bounds = [self._value(v, function, op) for v in (op.lb, op.ub, op.step)]
+        if count_load(op) is not None and is_normal(op):
+            return 0, bounds[1].terms[0][0]
         if any(b.terms for b in bounds) or bounds[0].const != 0 or bounds[2].const != 1:
             raise _malformed("loops run from 0 to a constant in steps of 1", op)
-        return max(bounds[1].const, 0)
+        return max(bounds[1].const, 0), -1
 
     def _value(self, value: SSAValue, function: _Function, op: Operation) -> Affine:
         if value in self._addresses:
@@ -255,7 +260,7 @@ class _Order:
                 step.payload(env)
                 step.count += 1
             elif isinstance(step, LoopNode):
-                for i in range(step.trip_count):
+                for i in range(trips_of(step, env)):
                     env[level] = i
                     self._walk(step.body, env, level + 1, active)
             else:

@@ -367,15 +367,32 @@ def _check_calls(items: list[Item]) -> None:
 def check_races(program: Program) -> None:
     """Walk the program without data and raise NIR_SIM020 at the first race (RaceChecker.observe).
 
-    In addresses, registers take all values within their bounds; waits do not depend on them.
+    In addresses, registers take all values within their bounds; waits do not depend on them. Loops
+    with a runtime count are walked with 0, 1 and 3 iterations, as far as their bounds allow that.
     """
+    for trips in (0, 1, 3) if has_runtime_count(program) else (0,):
+        _walk_for_races(program, trips)
+
+
+def has_runtime_count(program: Program) -> bool:
+    """Return whether the trip count of a loop of the program is in a register."""
+
+    def counted(items: list[Item]) -> bool:
+        loops = [item for item in items if isinstance(item, Loop)]
+        return any(loop.count >= 0 or counted(loop.body) for loop in loops)
+
+    return any(counted(items) for streams in program.streams.values() for items in streams.values())
+
+
+def _walk_for_races(program: Program, trips: int) -> None:
     walker = Walker(program)
     checker = RaceChecker(program)
 
     def step(node: Node, env: Env) -> None:
         if node.instruction.opcode == "register_load":
             params = node.instruction.params
-            env[REGISTER + int(params["register"])] = int(params["low"])
+            low, high = int(params["low"]), int(params["high"])
+            env[REGISTER + int(params["register"])] = min(max(trips, low), high)
         checker.observe(node, env)
 
     walker.run(step, meet=checker.meet)

@@ -7,10 +7,11 @@ Streams are processed in the order of their start times, so shared resources are
 first served. Loops that have become periodic are skipped (steady.py).
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from neuronir.dialects.nc.instruction import Program
+from neuronir.dialects.nc.instruction import ASSUMED_ITERATIONS, COUNTER, Program
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.targets.simulator.dma_timing import DmaEngines, Transfer
@@ -69,14 +70,19 @@ def simulate_timing(
     *,
     record: bool = False,
     extrapolate: bool = True,
+    trips: Mapping[int, Sequence[int]] | None = None,
+    assumed: int = ASSUMED_ITERATIONS,
 ) -> TimingResult:
     """Time one run of `program` on its machine.
 
-    `record` keeps the interval of each instruction (and walks every loop). Raises NeuronError
-    NIR_SIM004 if streams wait for each other forever.
+    `record` keeps the interval of each instruction (and walks every loop). `trips` are the trip
+    counts of loops with a runtime count (`Result.trips` of a functional run); without, each run of
+    such a loop has `assumed` iterations. Raises NeuronError NIR_SIM004 if streams wait for each
+    other forever.
     """
     machine = machine or get_machine(program.machine)
-    return TimingRun(ProgramCode(program, machine), record, extrapolate and not record).run()
+    code = ProgramCode(program, machine, trips, assumed)
+    return TimingRun(code, record, extrapolate and not record and not code.counted).run()
 
 
 class TimingRun:
@@ -202,6 +208,7 @@ class TimingRun:
             self._schedule_dma()
             return
         result = start + op.latency
+        stream.visible = max(stream.visible, result)
         if max(result, end) > self.total:
             self.total, self.last = max(result, end), op.number
         if self.recording:
@@ -301,8 +308,9 @@ class TimingRun:
             if frame.pc >= len(steps):
                 if len(frames) == 1:
                     return None
-                frames.pop()
+                counters = frames.pop().env[COUNTER:]
                 frame = frames[-1]
+                frame.env[COUNTER:] = counters
                 continue
             step = steps[frame.pc]
             if isinstance(step, Op):
@@ -310,22 +318,36 @@ class TimingRun:
                 return step
             if isinstance(step, LoopBegin):
                 frame.env[step.level] = 0
-                frame.pc = frame.pc + 1 if step.trip_count > 0 else step.end + 1
-                if self._steady and step.trip_count > 0:
+                trips = step.trip_count if step.counter < 0 else self._begin(stream, step.counter)
+                frame.pc = frame.pc + 1 if trips > 0 else step.end + 1
+                if self._steady and trips > 0:
                     self._steady.enter(stream, frame, step.end)
             elif isinstance(step, LoopEnd):
                 frame.env[step.level] += 1
-                if frame.env[step.level] < step.trip_count:
+                trips = step.trip_count
+                if step.counter >= 0:
+                    frame.env[COUNTER + step.counter] += 1
+                    trips = stream.trips[step.counter]
+                if frame.env[step.level] < trips:
                     end = frame.pc
                     frame.pc = step.body
                     if self._steady:
-                        self._steady.round(stream, frame, end, step.trip_count)
+                        self._steady.round(stream, frame, end, trips)
                 else:
                     frame.pc += 1
             elif isinstance(step, CallTo):
                 frame.pc += 1
                 frame = Frame(step.code, 0, environment(step.arguments, frame.env))
                 frames.append(frame)
+
+    def _begin(self, stream: Stream, counter: int) -> int:
+        """Return the trip count of a loop with a runtime count, which the stream enters."""
+        run = stream.runs.get(counter, 0)
+        stream.runs[counter] = run + 1
+        known = self.code.trips_of(counter)
+        trips = known[min(run, len(known) - 1)] if known else 0
+        stream.trips[counter] = trips
+        return trips
 
     def _resolve(self, stream: Stream) -> None:
         """Queue the stream for the time at which its op can start, or park it on a semaphore."""
@@ -357,6 +379,11 @@ class TimingRun:
             stream.active += self.table_ns
         stream.stalled = -1.0
         if op.kind == BARRIER:
+            if stream.visible > time:
+                time, stream.cause, stream.maker = stream.visible, Cause.RESULT, -1
+            if time > stream.free:
+                wait = (stream.index, op.instruction.source, stream.cause, stream.maker)
+                self.idle.add(wait, time - stream.free)
             self._arrive(stream, time)
         else:
             heappush(self.heap, (time, 1, stream.index))

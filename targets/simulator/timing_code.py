@@ -3,13 +3,20 @@
 Timing needs no data: this is all that it reads of a Program.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from neuronir.dialects.nc.cost import Cost, cost
 from neuronir.dialects.nc.enums import Engine, Port
 from neuronir.dialects.nc.footprint import overlaps, reads, writes
-from neuronir.dialects.nc.instruction import Affine, Instruction, Item, Loop, Program
+from neuronir.dialects.nc.instruction import (
+    ASSUMED_ITERATIONS,
+    Affine,
+    Instruction,
+    Item,
+    Loop,
+    Program,
+)
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
 
@@ -50,11 +57,15 @@ _Enclosing = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class LoopBegin:
-    """Entry of a loop; `end` is the position of its LoopEnd."""
+    """Entry of a loop; `end` is the position of its LoopEnd.
+
+    A loop with a runtime count has a `counter`, and the largest of its trip counts.
+    """
 
     level: int
     trip_count: int
     end: int
+    counter: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +75,7 @@ class LoopEnd:
     level: int
     trip_count: int
     body: int
+    counter: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +107,20 @@ class Code:
 class ProgramCode:
     """The code of all streams of a program, and its ops by number."""
 
-    def __init__(self, program: Program, machine: Machine) -> None:
+    def __init__(
+        self,
+        program: Program,
+        machine: Machine,
+        trips: Mapping[int, Sequence[int]] | None = None,
+        assumed: int = ASSUMED_ITERATIONS,
+    ) -> None:
+        """Prepare a program; `trips` are the trip counts of each loop with a runtime count, by
+        counter and run (Walker.trips). Without, such a loop has `assumed` iterations.
+        """
         self.program = program
+        self.trips = trips
+        self.assumed = assumed
+        self.counted: set[int] = set()  # counters of loops with a runtime count
         self.machine = machine
         self.ops: list[Op] = []
         self.codes: list[Code] = []
@@ -139,24 +163,38 @@ class ProgramCode:
                 enclosing.append(around)
             elif isinstance(item, Loop):
                 level = len(around)
-                inside = (*around, (level, item.trip_count))
+                trips = item.trip_count
+                if item.count >= 0:
+                    self.counted.add(item.counter)
+                    trips = max(self.trips_of(item.counter), default=0)
+                inside = (*around, (level, trips))
                 begin = len(steps)
-                steps.append(LoopBegin(level, item.trip_count, begin))
+                steps.append(LoopBegin(level, trips, begin, item.counter))
                 enclosing.append(around)
                 self._emit(code, item.body, inside)
                 if len(steps) == begin + 1:  # nothing to do in any iteration
                     steps.pop()
                     enclosing.pop()
                     continue
-                steps.append(LoopEnd(level, item.trip_count, begin + 1))
+                steps.append(LoopEnd(level, trips, begin + 1, item.counter))
                 enclosing.append(inside)
-                steps[begin] = LoopBegin(level, item.trip_count, len(steps) - 1)
+                steps[begin] = LoopBegin(level, trips, len(steps) - 1, item.counter)
             else:
                 callee = self._code(item.function, code.engine)
                 code.has_barrier |= callee.has_barrier
                 if callee.steps:
                     steps.append(CallTo(callee, item.arguments))
                     enclosing.append(around)
+
+    def trips_of(self, counter: int) -> Sequence[int]:
+        """Return the trip counts of all runs of a loop, or the assumed one."""
+        return (self.assumed,) if self.trips is None else self.trips.get(counter, ())
+
+    def iterations(self, loop: LoopBegin, times: int) -> int:
+        """Return the iterations of a loop that runs `times` times."""
+        if loop.counter < 0 or self.trips is None:
+            return times * loop.trip_count
+        return sum(self.trips_of(loop.counter))
 
     def _op(self, i: Instruction) -> Op:
         c = cost(i, self.machine)

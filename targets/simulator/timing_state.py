@@ -5,12 +5,12 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 
 from neuronir.dialects.nc.enums import Engine
-from neuronir.dialects.nc.instruction import ARGUMENT, Affine
+from neuronir.dialects.nc.instruction import ARGUMENT, COUNTER, COUNTERS, Affine
 from neuronir.targets.simulator.idle import Cause
 from neuronir.targets.simulator.timing_code import Code, Op
 
-ENV = 64
-"""Symbols that have a value in timing: loop levels and arguments, not registers."""
+ENV = COUNTER + COUNTERS
+"""Symbols in timing: loop levels, arguments and counters; registers are zero."""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,6 +40,9 @@ class Stream:
     idle: float = 0.0  # DmaEngines.idle when it last started a transfer; in the end, since then
     pending: list[tuple[float, Op]] = field(default_factory=list)
     table: str = ""
+    visible: float = 0.0  # when the last result of a compute instruction is visible
+    runs: dict[int, int] = field(default_factory=dict)  # by counter: runs of its loop so far
+    trips: dict[int, int] = field(default_factory=dict)  # by counter: iterations of this run
     done: bool = False
     in_barrier: bool = False
     # measured
@@ -133,6 +136,7 @@ def value_of(const: int, terms: tuple[tuple[int, int], ...], env: list[int]) -> 
 def environment(arguments: tuple[Affine, ...], env: list[int]) -> list[int]:
     """Return the symbols of a called function."""
     new = [0] * ENV
+    new[COUNTER:] = env[COUNTER:]
     for i, argument in enumerate(arguments):
         new[ARGUMENT + i] = value_of(argument.const, argument.terms, env)
     return new

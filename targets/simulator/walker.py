@@ -12,6 +12,8 @@ from typing import Any, Literal
 from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.instruction import (
     ARGUMENT,
+    COUNTER,
+    COUNTERS,
     MAX_SEMAPHORES,
     REGISTER,
     Affine,
@@ -26,7 +28,7 @@ from neuronir.targets.simulator.messages import describe, origin
 
 Env = list[int]
 """Values of all symbols: loop levels, arguments, registers (instruction.py)."""
-ENV_SIZE = REGISTER + 64
+ENV_SIZE = COUNTER + COUNTERS
 Order = Literal["forward", "reversed"] | int
 DmaMode = Literal["eager", "on_wait"]
 
@@ -48,6 +50,13 @@ class LoopNode:
 
     trip_count: int
     body: list["Step"]
+    count: int = -1  # the symbol of the register with the trip count
+    counter: int = -1  # the symbol that counts iterations
+
+
+def trips_of(step: LoopNode, env: "Env") -> int:
+    """Return the trip count of a loop that begins now."""
+    return step.trip_count if step.count < 0 else max(env[step.count], 0)
 
 
 @dataclass(slots=True, eq=False)
@@ -69,12 +78,16 @@ def new_env() -> Env:
 
 @dataclass(slots=True, eq=False)
 class Stream:
-    """The position of one engine in the program."""
+    """The position of one engine in the program.
+
+    `trips` are the trip counts of loops with a runtime count, by counter, one for each run.
+    """
 
     engine: Engine
     env: Env = field(default_factory=new_env)
     current: Node | None = None
     rest: Iterator[Node] = field(default_factory=lambda: iter(()))
+    trips: dict[int, list[int]] = field(default_factory=dict)
 
     def advance(self) -> None:
         """Advance to the next instruction; `current` is None at the end."""
@@ -100,6 +113,7 @@ class Walker:
         for function, streams in program.streams.items():
             for engine, items in streams.items():
                 self._steps[function, engine] = self._compile(function, engine, items)
+        self.trips: dict[int, list[int]] = {}  # of the last run (Stream.trips)
         self.engines = sorted({engine for _, engine in self._steps})
 
     def _check_calls(self, function: str, callers: list[str]) -> None:
@@ -124,7 +138,10 @@ class Walker:
         for item in items:
             if isinstance(item, Loop):
                 body = self._compile(function, engine, item.body)
-                steps.append(LoopNode(item.trip_count, body))
+                symbols = (-1, -1)
+                if item.count >= 0:
+                    symbols = REGISTER + item.count, COUNTER + item.counter
+                steps.append(LoopNode(item.trip_count, body, *symbols))
             elif isinstance(item, Call):
                 steps.append(CallNode(item.function, item.arguments))
             else:
@@ -153,9 +170,15 @@ class Walker:
             if type(step) is Node:
                 yield step
             elif type(step) is LoopNode:
-                for i in range(step.trip_count):
+                trips = trips_of(step, env)
+                if step.counter >= 0:
+                    runs = stream.trips.setdefault(step.counter - COUNTER, [])
+                    runs.append(trips)
+                for i in range(trips):
                     env[level] = i
                     yield from self._walk(stream, step.body, level + 1)
+                    if step.counter >= 0:
+                        env[step.counter] += 1
             elif type(step) is CallNode:
                 inner = [0] * len(env)
                 for i, argument in enumerate(step.arguments):
@@ -191,11 +214,12 @@ class Walker:
         Engines take turns in `order` (their numbers, the reverse, or shuffled by a seed), each
         continuing until it must wait (or for a random time, with a seed). `dma_mode="on_wait"`
         performs a DMA only when some engine cannot continue without it. The engine `starve` only
-        advances when no other can. `meet` is called when all unfinished engines are at a barrier.
-        Raises NIR_SIM004 on a deadlock.
+        advances when no other can. `meet` is called when all unfinished engines have passed a
+        barrier. Raises NIR_SIM004 on a deadlock.
         """
         semaphores = [0] * self.semaphores
         streams = self.streams()
+        self.trips = streams[0].trips if streams else {}
         if order == "reversed":
             streams.reverse()
         chance = random.Random(order) if isinstance(order, int) else None
@@ -239,8 +263,6 @@ class Walker:
             elif not waiting:
                 return semaphores
             elif all(_at_barrier(s, semaphores) for s in waiting):
-                if meet is not None:
-                    meet()
                 for stream in waiting:
                     node = stream.current
                     if node is not None:
@@ -249,6 +271,8 @@ class Walker:
                         for update in node.instruction.updates:
                             semaphores[update.semaphore] += update.amount
                     stream.advance()
+                if meet is not None:
+                    meet()
             else:
                 raise self._deadlock(waiting, semaphores)
 
