@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnitAttr,
     f64,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute, Dialect, SSAValue
@@ -117,6 +118,34 @@ class IndexOp(NeuronOp):
         assert isinstance(self.result.type, TensorType)
         if self.result.type.get_shape() != ():
             raise VerifyException("the result must be a scalar")
+
+
+@irdl_op_definition
+class ToIndexOp(NeuronOp):
+    """Convert a tensor of type i32 and rank 0 to an index, the trip count of a loop.
+
+    A negative value becomes 0.
+
+    %n = tile.to_index %count : tensor<i32>
+    """
+
+    name = "tile.to_index"
+
+    source = operand_def(TensorType)
+    index = result_def(IndexType)
+    traits = traits_def(Pure())
+    assembly_format = "$source attr-dict `:` type($source)"
+
+    @staticmethod
+    def make(source: SSAValue) -> "ToIndexOp":
+        """Create the index with the value of `source`."""
+        return ToIndexOp.create(operands=[source], result_types=[IndexType()])
+
+    def verify_(self) -> None:
+        type_ = self.source.type
+        assert isinstance(type_, TensorType)
+        if type_.get_shape() != () or type_.element_type != i32:
+            raise VerifyException("the source must be a scalar of type i32")
 
 
 SCANS = {"linear": 2, "add": 1, "multiply": 1, "maximum": 1, "minimum": 1}
@@ -321,4 +350,6 @@ class UnfoldOp(NeuronOp):
             raise VerifyException(f"a block is not inside of dimension {d}")
 
 
-TILE = Dialect("tile", [ConvertLayoutOp, EmptyOp, IndexOp, MaskOp, ScanOp, UnfoldOp], [LayoutAttr])
+TILE = Dialect(
+    "tile", [ConvertLayoutOp, EmptyOp, IndexOp, MaskOp, ScanOp, ToIndexOp, UnfoldOp], [LayoutAttr]
+)

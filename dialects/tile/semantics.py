@@ -14,6 +14,11 @@ def _index(op: Operation) -> Bound:
     return lambda index: np.asarray(index).astype(dtype)
 
 
+@binder("tile.to_index")
+def _to_index(op: Operation) -> Bound:
+    return lambda value: np.maximum(value.astype(np.int64), 0)
+
+
 @binder("tile.convert_layout")
 def _convert_layout(op: Operation) -> Bound:
     _, dtype = result_of(op)

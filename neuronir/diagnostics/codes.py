@@ -152,7 +152,8 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "NIR_DYNAMIC_WHILE": (
         "the trip count of a loop depends on data",
-        "use a loop with a constant trip count",
+        "count up or down by 1 to a value that is known before the loop begins (trn1), or to a "
+        "constant",
     ),
     "NIR_ENC001": (
         "an instruction cannot be encoded, because a field does not fit",

@@ -14,6 +14,7 @@ from neuronir.dialects.support.dtypes import byte_size, hlo_name, is_float, is_i
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.counted_loop import counted_loop
 from neuronir.passes.hlo.decompositions.scatter_windows import window_count
+from neuronir.passes.hlo.runtime_loop import runtime_loop
 from neuronir.passes.hlo.scatter_one_hot import IN_TURN, LARGEST
 from neuronir.passes.hlo.support.activations import ACTIVATIONS
 from neuronir.passes.hlo.support.build import reducer_opcode
@@ -44,7 +45,7 @@ class Legality:
     addresses: bool = True
     """Whether transfers take addresses that are computed at run time."""
     loops: bool = True
-    """Whether loops with a known trip count stay loops; otherwise all are unrolled."""
+    """Whether loops with a known or computed trip count stay loops; otherwise all are unrolled."""
     integers: bool = True
     """Whether an engine computes 32-bit integers; otherwise all arithmetic is in fp32."""
     scans: bool = True
@@ -77,8 +78,11 @@ class Legality:
             self._usual.add(same)
         if not self.addresses and _computes_addresses(op):
             found.append(Problem("NCC_EVRF001", _no_addresses(op, self.target)))
-        if opcode == "while" and self.loops and counted_loop(op) is not None:
-            check = None
+        if opcode == "while" and self.loops:
+            if counted_loop(op) is not None or runtime_loop(op) is not None:
+                check = None
+            elif "trip_count" not in op.properties:
+                check = _uncounted
         problem = None if check is None or found else check(op)
         return found if problem is None else [*found, problem]
 
@@ -139,6 +143,15 @@ def _while(op: Operation) -> Problem:
         return Problem("NIR_DYNAMIC_WHILE", "its trip count depends on data")
     count = integer(op, "trip_count")
     return Problem("NCC_EVRF001", f"its {count} iterations are too many to unroll")
+
+
+def _uncounted(op: Operation) -> Problem:
+    """Return why a loop is not a loop over a counter, on a target whose sequencers count."""
+    return Problem(
+        "NIR_DYNAMIC_WHILE",
+        "its trip count depends on data, and its condition is not a comparison of a 32-bit counter "
+        "that steps by 1 or -1 with a value that no iteration changes",
+    )
 
 
 def _reduce(op: Operation) -> Problem | None:

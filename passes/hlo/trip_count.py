@@ -56,7 +56,7 @@ def _by_induction(parts: WhileParts) -> TripCount | None:
     if counter is None or bound is None or bound.dtype.kind not in "iu":
         return None
     start = known_value(parts.init[counter], {})
-    step = _step(parts, counter)
+    step = step_of(parts, counter)
     if start is None or not step:
         return None
     count = _iterations(int(start), int(bound), step, direction)
@@ -67,7 +67,8 @@ def _by_induction(parts: WhileParts) -> TripCount | None:
     return TripCount(count, counter, int(start), step)
 
 
-def _step(parts: WhileParts, counter: int) -> int | None:
+def step_of(parts: WhileParts, counter: int) -> int | None:
+    """Return what each iteration adds to a carried element, or None if that is not constant."""
     following = parts.next[counter]
     for opcode, sign in (("add", 1), ("subtract", -1)):
         op = producer(following, opcode)

@@ -79,14 +79,17 @@ def needed_elements(root: SSAValue, block: Block, visited: set[Operation]) -> se
     return found
 
 
-def live_elements(parts: WhileParts) -> set[int]:
-    """Return the live elements: read after the loop, by its condition, or for a live element."""
+def live_elements(parts: WhileParts, *, condition: bool = True) -> set[int]:
+    """Return the live elements: read after the loop, by its condition (if `condition`), or for a
+    live element.
+    """
     live: set[int] = set()
     for use in parts.op.results[0].uses:
         if use.operation.name != GTE:
             return set(range(len(parts.init)))
         live.add(integer(use.operation, "index"))
-    live |= needed_elements(parts.cond_root, parts.cond, set())
+    if condition:
+        live |= needed_elements(parts.cond_root, parts.cond, set())
     visited: set[Operation] = set()
     pending = list(live)
     while pending:

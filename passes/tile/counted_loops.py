@@ -16,10 +16,11 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from neuronir.dialects.hlo.unary import CopyOp
 from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.dtypes import byte_size
-from neuronir.dialects.tile.ops import EmptyOp, IndexOp
+from neuronir.dialects.tile.ops import EmptyOp, IndexOp, ToIndexOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.counted_loop import CountedLoop, Linear, Part, counted_loop
 from neuronir.passes.hlo.recurrences.whiles import replace_loop
+from neuronir.passes.hlo.runtime_loop import RuntimeLoop, runtime_loop
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, integer
 from neuronir.passes.hlo.support.walk import erase_dead
@@ -45,20 +46,27 @@ def _stays(value: SSAValue) -> bool:
 
 
 def write_loops(block: Block) -> None:
-    """Rewrite the loops of a block, including nested ones, as scf.for."""
+    """Rewrite the loops of a block, including nested ones, as scf.for.
+
+    The upper bound of a loop whose trip count the program computes is a tile.to_index, and its
+    counter is carried like its other states.
+    """
     for op in list(block.ops):
         if op.name != "hlo.while":
             continue
         loop = counted_loop(op)
         if loop is not None:
-            write_loops(_Writer(loop).write())
+            write_loops(_Writer(loop, None).write())
+        elif (found := runtime_loop(op)) is not None:
+            write_loops(_Writer(found.loop, found).write())
 
 
 class _Writer:
     """Rewrites one loop."""
 
-    def __init__(self, loop: CountedLoop) -> None:
+    def __init__(self, loop: CountedLoop, runtime: RuntimeLoop | None) -> None:
         self.loop = loop
+        self.runtime = runtime
         self.op = loop.parts.op
         self.body = Block(arg_types=[IndexType()])
         self.end = scf.YieldOp()
@@ -79,7 +87,8 @@ class _Writer:
             result = use.operation.results[0]
             if i == loop.counter:
                 continue
-            self.values[result] = parts.init[i] if i in loop.kept else inside[i]
+            # what is not carried is invariant, or only computes itself and is erased
+            self.values[result] = inside.get(i, parts.init[i])
         end = parts.body.last_op
         assert end is not None
         for op in parts.body.ops:
@@ -91,7 +100,8 @@ class _Writer:
         self.end.detach()
         for op in reversed(list(self.body.ops)):
             erase_dead(op)
-        low, high, step = (self._outside(n) for n in (0, loop.count, 1))
+        low, step = self._outside(0), self._outside(1)
+        high = self._outside(loop.count) if self.runtime is None else self._count(self.runtime)
         new = scf.ForOp(low, high, step, begin, Region(self.body))
         new.location = self.op.location
         self._before(new)
@@ -111,6 +121,9 @@ class _Writer:
 
     def _outside(self, number: int) -> SSAValue:
         return self._before(arith.ConstantOp(IntegerAttr(number, IndexType()))).results[0]
+
+    def _count(self, loop: RuntimeLoop) -> SSAValue:
+        return self._before(ToIndexOp.make(loop.trip_count(Emitter(self.op)))).results[0]
 
     def _begin(self, index: int) -> SSAValue:
         init = self.loop.parts.init[index]

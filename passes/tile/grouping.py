@@ -42,7 +42,7 @@ MANY_OPS = 120
 """Limit of ops of a group, because the body of its loop is pipelined as a whole."""
 
 
-APART = frozenset(("hlo.tuple", "tensor.insert_slice", "tile.empty"))
+APART = frozenset(("hlo.tuple", "tensor.insert_slice", "tile.empty", "tile.to_index"))
 """Loops and terminators of the program, which are in no group."""
 
 

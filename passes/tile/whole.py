@@ -81,7 +81,7 @@ _CHECKS: dict[str, Callable[[Operation], bool]] = {
 
 def whole(op: Operation) -> bool:
     """Return whether an op is lowered as a whole."""
-    if op.name == "tile.unfold":
+    if op.name in ("tile.unfold", "tile.to_index"):
         return True
     if not op.name.startswith("hlo.") or op.name == "hlo.tuple":
         return False

@@ -131,3 +131,11 @@ func.func @kinds(%x: tensor<8xf32>) {
   %0 = tile.unfold %x dimension = 0 start = 0 step = 4 : tensor<8xf32> to tensor<2x4xbf16>
   func.return
 }
+
+// -----
+
+func.func @counts(%x: tensor<1xi32>) {
+  // expected-error@+1 {{the source must be a scalar of type i32}}
+  %0 = tile.to_index %x : tensor<1xi32>
+  func.return
+}

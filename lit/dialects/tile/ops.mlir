@@ -11,6 +11,8 @@ builtin.module {
     %2 = tile.convert_layout %x : tensor<1024x64xf32> to tensor<1024x64xf32, #tile.layout<sbuf, [64p1, 1024f1]>>
     // CHECK-NEXT: tile.index %i : tensor<i32>
     %3 = tile.index %i : tensor<i32>
+    // CHECK-NEXT: tile.to_index %{{.*}} : tensor<i32>
+    %n = tile.to_index %3 : tensor<i32>
     // CHECK-NEXT: tile.convert_layout %{{.*}} : tensor<1024x64xf32, #tile.layout<sbuf, [64p1, 1024f1]>> to tensor<1024x64xf32>
     %4 = tile.convert_layout %2 : tensor<1024x64xf32, #tile.layout<sbuf, [64p1, 1024f1]>> to tensor<1024x64xf32>
     func.return %4 : tensor<1024x64xf32>

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import TupleType, i32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_attr
@@ -11,7 +11,7 @@ from neuronir.passes.hlo.support.build import OP_CLASSES, Builder, Emitter
 from neuronir.passes.hlo.support.values import element, integer
 from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.hlo.unroll_while import index_triple
-from neuronir.passes.hlo.while_carry import COUNTER
+from neuronir.passes.hlo.while_carry import COUNTER, GTE
 
 
 def begin_while(
@@ -68,9 +68,24 @@ def replace_while(
     replace_loop(loop, build, lambda i: build.tuple_element(new.results[0], names[i]))
 
 
+def _read_elements(op: Operation) -> None:
+    """Let the readers of the whole result of a loop read a tuple of its elements."""
+    result, behind = op.results[0], op.next_op
+    readers = [use for use in result.uses if use.operation.name != GTE]
+    if not readers or behind is None:
+        return
+    build = Emitter(behind, source=op)
+    type_ = result.type
+    assert isinstance(type_, TupleType)
+    whole = build.tuple([build.tuple_element(result, i) for i in range(len(type_.types.data))])
+    for use in readers:
+        use.operation.operands[use.index] = whole
+
+
 def replace_loop(loop: CountedLoop, build: Builder, result: Callable[[int], SSAValue]) -> None:
     """Erase a loop; `result` gives the replacement of a carried element, except the counter."""
     parts = loop.parts
+    _read_elements(parts.op)
     for use in list(parts.op.results[0].uses):
         get = use.operation
         i = integer(get, "index")

@@ -129,12 +129,12 @@ def _part(
     assert form is not None  # row-major
     strides = row_major(shape)
     moves = [
-        (_register(state, start, shape[d] - sizes[d]), strides[d]) for d, start in starts.items()
+        (register_of(state, start, shape[d] - sizes[d]), strides[d]) for d, start in starts.items()
     ]
     return replace(form, indices=(*form.indices, *moves))
 
 
-def _register(state: Lowering, start: SSAValue, last: int) -> SSAValue:
+def register_of(state: Lowering, start: SSAValue, last: int) -> SSAValue:
     """Load a position, clamped to 0 ... last, into a register."""
 
     def load() -> View:

@@ -2,7 +2,7 @@
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, UnitAttr
-from xdsl.ir import Block, Region
+from xdsl.ir import Block, Region, SSAValue
 
 from neuronir.dialects.nc.structure import ROLLED
 from neuronir.passes.lowering.emitter import Emitter
@@ -10,17 +10,25 @@ from neuronir.passes.nc.bodies import FUNCTION
 
 
 def make_loop(
-    emitter: Emitter, rounds: int, body: Block, function: str = "", *, rolled: bool = False
+    emitter: Emitter,
+    rounds: int | SSAValue,
+    body: Block,
+    function: str = "",
+    *,
+    rolled: bool = False,
 ) -> None:
     """End the innermost open body and append a loop of `rounds` iterations of it.
 
+    `rounds` is a constant, or the result of a nc.register_load.
     Its ops use the argument of `body` as the iteration number. With `function`, the body finally
     becomes a function of that name (passes/nc/bodies.py). With `rolled`, the loop is never
     unrolled.
     """
     body.add_ops([*emitter.leave(), scf.YieldOp()])
-    bounds = [arith.ConstantOp(IntegerAttr(n, IndexType())) for n in (0, rounds, 1)]
-    low, high, step = (b.result for b in bounds)
+    constants = (0, rounds, 1) if isinstance(rounds, int) else (0, 1)
+    bounds = [arith.ConstantOp(IntegerAttr(n, IndexType())) for n in constants]
+    low, step = bounds[0].result, bounds[-1].result
+    high = bounds[1].result if isinstance(rounds, int) else rounds
     loop = scf.ForOp(low, high, step, [], Region(body))
     if function:
         loop.attributes[FUNCTION] = StringAttr(function)

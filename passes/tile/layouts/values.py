@@ -4,12 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.dialects.tensor import ExtractSliceOp, InsertSliceOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
+from neuronir.dialects.nc.counts import constant_of
 from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.instruction import ASSUMED_ITERATIONS
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.tile.ops import EmptyOp, UnfoldOp
 from neuronir.dialects.tile.rules import contracting, shape_of
@@ -214,11 +216,7 @@ def kind_of(value: SSAValue) -> DType:
 
 
 def trips(op: scf.ForOp) -> int:
-    """Return the trip count of a loop."""
-
-    def number(value: SSAValue) -> int:
-        owner = value.owner
-        assert isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr)
-        return int(owner.value.value.data)
-
-    return -(-(number(op.ub) - number(op.lb)) // number(op.step))
+    """Return the trip count of a loop; ASSUMED_ITERATIONS if the program computes it."""
+    low, high, step = (constant_of(value) for value in (op.lb, op.ub, op.step))
+    assert low is not None and step is not None
+    return ASSUMED_ITERATIONS if high is None else -(-(high - low) // step)

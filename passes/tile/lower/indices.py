@@ -28,6 +28,7 @@ class Indices:
     def __init__(self) -> None:
         self.rounds: dict[SSAValue, Round] = {}
         self.counts: dict[SSAValue, int] = {}  # iterations of emitted loops
+        self.registers: dict[SSAValue, SSAValue] = {}  # loaded trip counts
 
     def of(self, value: SSAValue) -> Terms:
         """Return an index as a sum; raises NIR_LOW008 if it is not one."""

@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, TensorType
 from xdsl.dialects.tensor import InsertSliceOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from neuronir.dialects.nc.enums import AluOp, DType, Space
 from neuronir.dialects.nc.ops import View
@@ -30,6 +30,7 @@ from neuronir.passes.lowering.rules.elementwise import engine_for
 from neuronir.passes.lowering.streaming.loop_op import make_loop
 from neuronir.passes.tile.layouts.carried import RESHAPES, assembled, carriers, final
 from neuronir.passes.tile.layouts.maps import own
+from neuronir.passes.tile.layouts.values import trips
 from neuronir.passes.tile.lower.banks import assign
 from neuronir.passes.tile.lower.homes import find_homes
 from neuronir.passes.tile.lower.indices import Round, constant_index
@@ -252,11 +253,12 @@ def target_type(form: Form) -> DType:
 
 @register_lowering("scf.for")
 def lower_for(state: Lower, op: Operation) -> None:
-    """Lower a loop with a static trip count; accumulators stay in a buffer."""
+    """Lower a loop; accumulators stay in a buffer."""
     assert isinstance(op, scf.ForOp)
-    low, high, step = (constant_index(v) for v in (op.lb, op.ub, op.step))
-    rounds = -(-(high - low) // step)
-    assert low == 0 and rounds > 1
+    low, step = constant_index(op.lb), constant_index(op.step)
+    loaded = state.indices.registers.get(op.ub)
+    rounds = trips(op)
+    assert low == 0 and (rounds > 1 or loaded is not None)
     block = op.body.block
     sums: dict[int, Form] = {}
     together: set[int] = set()
@@ -283,13 +285,13 @@ def lower_for(state: Lower, op: Operation) -> None:
         if not isinstance(inner, scf.YieldOp):
             state.lower(inner)
     last = cast(scf.YieldOp, block.last_op)
-    for i, form in sums.items():
-        copy(state, state.held(last.operands[i]), form)
+    for i, argument in enumerate(block.args[1:]):
+        _carry(state, last.operands[i], argument)
     if counter is not None:
         view = counter.at(0, counter.partitions, ((1, 1),))
         engine = engine_for(AluOp.ADD, DType.I32, state.machine.has_pool)
         state.emitter.tensor_scalar(view, view, AluOp.ADD, 1, engine=engine)
-    make_loop(state.emitter, rounds, body)
+    make_loop(state.emitter, rounds if loaded is None else loaded, body)
     if state.requests and not state.emitter.depth:
         _share_banks(state)
     for i, result in enumerate(op.results):
@@ -299,6 +301,17 @@ def lower_for(state: Lower, op: Operation) -> None:
             state.values[result] = state.values[op.iter_args[i]]
         else:
             state.memory[result] = state.memory[op.iter_args[i]]
+
+
+def _carry(state: Lower, value: SSAValue, argument: BlockArgument) -> None:
+    """Copy the value of an iteration to where the next iteration reads it, if it is elsewhere."""
+    home = state.memory.get(argument)
+    if home is None:
+        copy(state, state.held(value), state.held(argument))
+    elif value not in state.memory:
+        store(state, value, home)
+    elif (made := state.memory[value]) != home:
+        copy_in_hbm(state.emitter, made, home)
 
 
 def _share_banks(state: Lower) -> None:

@@ -8,7 +8,7 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.hlo.constants import ConstantOp, constant_array
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.support.lazy import as_array
-from neuronir.dialects.tile.ops import UnfoldOp
+from neuronir.dialects.tile.ops import ToIndexOp, UnfoldOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.evaluate import lazy_value
 from neuronir.passes.lowering.conversion.convert import hbm_form
@@ -21,6 +21,7 @@ from neuronir.passes.lowering.layouts.values import (
     new_value,
     scalar_value,
 )
+from neuronir.passes.lowering.rules.runtime_slices import register_of
 from neuronir.passes.lowering.state import Lowering
 from neuronir.passes.tile.lower.concatenations import join_in_hbm
 from neuronir.passes.tile.lower.margins import defer_pad, store_trimmed
@@ -37,6 +38,9 @@ def lower_whole(state: Lower, op: Operation) -> None:
     """Lower an op with its rule of lower-hlo-to-nc; operands and results are in HBM."""
     if isinstance(op, UnfoldOp):
         _unfold(state, op)
+        return
+    if isinstance(op, ToIndexOp):
+        _to_index(state, op)
         return
     if op.name == "hlo.concatenate" and join_in_hbm(state, op):
         return
@@ -66,6 +70,14 @@ def lower_whole(state: Lower, op: Operation) -> None:
             form = result_in_hbm(state, result)
             store(lowering, value, form)
         state.memory[result] = form
+
+
+def _to_index(state: Lower, op: ToIndexOp) -> None:
+    """Load a trip count into a register."""
+    lowering = _lowering(state)
+    lowering.values[op.source] = _operand(state, op.source)
+    high = np.iinfo(np.int32).max
+    state.indices.registers[op.index] = register_of(lowering, op.source, int(high))
 
 
 def _unfold(state: Lower, op: UnfoldOp) -> None:
