@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.enums import Engine, Space
@@ -70,11 +70,28 @@ class NcReloadWeightsPass(ModulePass):
         with bodies_in_place(op):
             for func in functions(op):
                 block = func.body.block
-                if not any(is_stream(o) and RING not in o.attributes for o in block.ops):
+                if not _may_reload(block):
                     continue
                 listing = list_function(func, kinds, placed=False)
                 if reload_streams(listing, machine, usable_sbuf(machine, self.sbuf)):
                     hoist_buffers(block)
+
+
+def _may_reload(block: Block) -> bool:
+    """Return whether `reload_streams` may find a distant use, which saves reading the function.
+
+    That needs a weight with two readers, and no weight that is loaded here and used in a loop.
+    """
+    found = False
+    for op in block.ops:
+        if not isinstance(op, AllocOp) or not is_stream(op) or RING in op.attributes:
+            continue
+        users = {use.operation for use in op.buffer.uses}
+        loaded = any(o.parent is block and o.operands[0] is op.buffer for o in users)
+        if loaded and any(o.parent is not block for o in users):
+            return False
+        found = found or (loaded and len(users) > 2)
+    return found
 
 
 def reload_streams(listing: Listing, machine: Machine, capacity: int) -> int:
