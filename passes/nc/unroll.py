@@ -36,7 +36,8 @@ class NcUnrollPass(ModulePass):
     copy of an `nc.alloc` in the body is a buffer of its own. Innermost loops of `keep` or more
     iterations are left to nc-pipeline. Loops marked `nc.rolled`, whose bodies name rotating
     buffers or whose trip count is loaded, and the loops around them are kept; other loops in a loop
-    that is kept are unrolled up to 500 instructions. A function that is the whole body of a loop is unrolled with it.
+    that is kept are unrolled up to 500 instructions. A function that is the whole body of a loop is
+    unrolled with it.
 
     The pass first inlines all other calls, folds constant indices into offsets, and removes
     barriers, because dependences are exact. Buffers move to the top of the function.
