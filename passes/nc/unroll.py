@@ -17,7 +17,7 @@ from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.walking import walk, walk_in
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.inline import inline_calls
-from neuronir.passes.nc.listing import functions, require_phase, trip_count
+from neuronir.passes.nc.listing import functions, machine_of, require_phase, trip_count
 from neuronir.passes.nc.rewrite import Linear, copy_with, fold_constants, hoist_buffers
 
 # Loops inside a remaining loop are unrolled up to this size, so that the body can be pipelined.
@@ -58,6 +58,7 @@ class NcUnrollPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Unroll the loops of every function."""
         require_phase(op, self.name, "virtual")
+        machine_of(op)
         with bodies_in_place(op):
             inline_calls(op)
             for func in functions(op):

@@ -7,6 +7,7 @@ from xdsl.utils.arg_spec import parse_pipeline
 from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import framework_name, source_name
+from neuronir.passes import nc as nc_passes
 from neuronir.passes import statistics
 from neuronir.passes.hlo import PASSES
 from neuronir.passes.pipelines import PIPELINES
@@ -61,10 +62,11 @@ def test_auto_cast_rounds_and_keeps_types(pipeline: str, bound: float) -> None:
 
 @pytest.mark.parametrize("name", PIPELINES)
 def test_pipelines_round_trip(name: str) -> None:
+    known = {**PASSES, **nc_passes.PASSES}
     specs = list(parse_pipeline(PIPELINES[name]))
-    passes = [PASSES[spec.name]().from_spec(spec) for spec in specs]
+    passes = [known[spec.name]().from_spec(spec) for spec in specs]
     text = ",".join(str(p) for p in passes)
-    again = [PASSES[spec.name]().from_spec(spec) for spec in parse_pipeline(text)]
+    again = [known[spec.name]().from_spec(spec) for spec in parse_pipeline(text)]
     assert again == passes
 
 
