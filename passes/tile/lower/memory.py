@@ -3,39 +3,29 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
-from typing import cast
 
-import numpy as np
-from xdsl.dialects import scf
-from xdsl.dialects.builtin import IndexType, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.tensor import InsertSliceOp
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
-from neuronir.dialects.nc.enums import AluOp, DType, Space
+from neuronir.dialects.nc.enums import DType, Space
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.dialects.support.walking import walk_in
 from neuronir.dialects.tile.layout import layout_of
-from neuronir.dialects.tile.ops import EmptyOp, IndexOp
+from neuronir.dialects.tile.ops import EmptyOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import integer
-from neuronir.passes.lowering.conversion.convert import hbm_form
 from neuronir.passes.lowering.conversion.memory import copy_in_hbm
+from neuronir.passes.lowering.conversion.convert import hbm_form
 from neuronir.passes.lowering.layouts.columns import by_columns
 from neuronir.passes.lowering.layouts.layout import Form, dim_atoms, merge, split_at
 from neuronir.passes.lowering.layouts.values import new_value
 from neuronir.passes.lowering.layouts.views import chunks, dma_views, in_parts, walked
-from neuronir.passes.lowering.rules.elementwise import engine_for
-from neuronir.passes.lowering.streaming.loop_op import make_loop
-from neuronir.passes.tile.layouts.carried import RESHAPES, assembled, carriers, final
+from neuronir.passes.tile.layouts.carried import RESHAPES, carriers, final
 from neuronir.passes.tile.layouts.maps import own
-from neuronir.passes.tile.layouts.values import trips
-from neuronir.passes.tile.lower.banks import assign
-from neuronir.passes.tile.lower.homes import find_homes
-from neuronir.passes.tile.lower.indices import Round, constant_index
-from neuronir.passes.tile.lower.state import Lower, number_everywhere, register_lowering
-from neuronir.passes.tile.lower.values import Held, Lazy, Number
+from neuronir.passes.tile.lower.state import Lower, register_lowering
+from neuronir.passes.tile.lower.values import Held, Lazy
 from neuronir.passes.tile.lower.views import slice_form
 from neuronir.passes.tile.whole import whole
 
@@ -63,64 +53,6 @@ def transfer(state: Lower, chip: Form, memory: Form, *, load: bool) -> None:
                     state.emitter.dma(chip_view, memory_view)
                 else:
                     state.emitter.dma(memory_view, chip_view)
-
-
-MOST_NUMBERS = 4096
-"""Limit of the trip count of loops whose iteration numbers are in a table; others use a counter."""
-
-
-@register_lowering("tile.index")
-def lower_index(state: Lower, op: Operation) -> None:
-    """Lower a loop index that ops read as data.
-
-    It is an element of a constant table, whose address depends on the iteration, or a counter if
-    the loops have more than MOST_NUMBERS iterations. Raises NIR_TIL009 if an index of nested loops
-    needs a larger table.
-    """
-    assert isinstance(op, IndexOp)
-    number, terms = state.indices.of(op.index)
-    dtype = state.dtype(op.result)
-    if prod(state.indices.counts[r] for r, _ in terms) > MOST_NUMBERS:
-        if len(terms) != 1 or dtype not in (DType.I32, DType.U32):
-            raise NeuronError("NIR_TIL009", "too many iterations for a table of loop indices")
-        state.set(op.result, _counted(state, state.counters[terms[0][0]], terms[0][1], number))
-        return
-    table = np.full((1,), number, np.int64)
-    stride, moved = 1, []
-    for round_, factor in reversed(terms):
-        count = state.indices.counts[round_]
-        table = (np.arange(count)[:, None] * factor + table[None, :]).reshape(-1)
-        moved.append((round_, stride))
-        stride *= count
-    n = state.machine.partitions
-    name = f"indices.{dtype.name}.{table.tobytes().hex()}"
-    data = np.broadcast_to(table.astype(dtype.numpy), (n, stride))
-    buffer, offset = state.constants.keep(name, data, dtype)
-    form = Form(buffer, (), (), 0, offset, dtype.name.lower(), n, False, tuple(moved))
-    state.set(op.result, form)
-
-
-def _counted(state: Lower, counter: Form, factor: int, number: int) -> Form:
-    """Return a copy with counter * factor + number; the counter itself if they are equal."""
-    if factor == 1 and not number:
-        return counter
-    engine = engine_for(AluOp.ADD, DType.I32, state.machine.has_pool)
-    n = counter.partitions
-    out = replace(counter, buffer=state.emitter.sbuf(n, 1, DType.I32))
-    dst, src = (f.at(0, n, ((1, 1),)) for f in (out, counter))
-    state.emitter.tensor_scalar(dst, src, AluOp.MULTIPLY, factor, AluOp.ADD, number, engine=engine)
-    return out
-
-
-def _count(state: Lower, loop: scf.ForOp, index: SSAValue, rounds: int) -> Form | None:
-    """Create a counter before a long loop whose iteration number is read as data."""
-    if rounds <= MOST_NUMBERS or not any(isinstance(o, IndexOp) for o in walk_in(loop.body.block)):
-        return None
-    n = state.machine.partitions
-    form = Form(state.emitter.sbuf(n, 1, DType.I32), (), (), copies=n)
-    state.emitter.memset(form.at(0, n, ((1, 1),)), 0.0)
-    state.counters[index] = form
-    return form
 
 
 @register_lowering("tile.empty")
@@ -249,97 +181,6 @@ def target_type(form: Form) -> DType:
     from neuronir.passes.lowering.emitter import view_dtype
 
     return view_dtype(form.at(0, 1, ()))
-
-
-@register_lowering("scf.for")
-def lower_for(state: Lower, op: Operation) -> None:
-    """Lower a loop; accumulators stay in a buffer."""
-    assert isinstance(op, scf.ForOp)
-    low, step = constant_index(op.lb), constant_index(op.step)
-    loaded = state.indices.registers.get(op.ub)
-    rounds = trips(op)
-    assert low == 0 and (rounds > 1 or loaded is not None)
-    block = op.body.block
-    sums: dict[int, Form] = {}
-    together: set[int] = set()
-    for i, (init, argument) in enumerate(zip(op.iter_args, block.args[1:], strict=True)):
-        if init in state.memory:
-            if not assembled(init):
-                raise NeuronError("NIR_TIL009", "a loop-carried value is in HBM")
-            state.memory[argument] = state.memory[init]
-            continue
-        if assembled(init):
-            together.add(i)
-            state.values[argument] = state.values[init]
-            continue
-        sums[i] = state.allocate(argument)
-        begin(state, init, sums[i])
-        state.set(argument, sums[i])
-    body = Block(arg_types=[IndexType()])
-    state.indices.rounds[block.args[0]] = Round(body.args[0], step)
-    state.indices.counts[body.args[0]] = rounds
-    counter = _count(state, op, body.args[0], rounds)
-    find_homes(state, op, sums)
-    state.emitter.enter()
-    for inner in block.ops:
-        if not isinstance(inner, scf.YieldOp):
-            state.lower(inner)
-    last = cast(scf.YieldOp, block.last_op)
-    for i, argument in enumerate(block.args[1:]):
-        _carry(state, last.operands[i], argument)
-    if counter is not None:
-        view = counter.at(0, counter.partitions, ((1, 1),))
-        engine = engine_for(AluOp.ADD, DType.I32, state.machine.has_pool)
-        state.emitter.tensor_scalar(view, view, AluOp.ADD, 1, engine=engine)
-    make_loop(state.emitter, rounds if loaded is None else loaded, body)
-    if state.requests and not state.emitter.depth:
-        _share_banks(state)
-    for i, result in enumerate(op.results):
-        if i in sums:
-            state.set(result, sums[i])
-        elif i in together:
-            state.values[result] = state.values[op.iter_args[i]]
-        else:
-            state.memory[result] = state.memory[op.iter_args[i]]
-
-
-def _carry(state: Lower, value: SSAValue, argument: BlockArgument) -> None:
-    """Copy the value of an iteration to where the next iteration reads it, if it is elsewhere."""
-    home = state.memory.get(argument)
-    if home is None:
-        copy(state, state.held(value), state.held(argument))
-    elif value not in state.memory:
-        store(state, value, home)
-    elif (made := state.memory[value]) != home:
-        copy_in_hbm(state.emitter, made, home)
-
-
-def _share_banks(state: Lower) -> None:
-    """Share the PSUM banks among the ops of the last emitted loops, and allocate them before
-    these.
-    """
-    m = state.machine
-    width = m.psum_bank_bytes // DType.F32.size
-    count = min(m.psum_banks, len(state.requests))
-    loop = state.emitter.ops.pop()
-    slots = [state.emitter.psum(m.partitions, width) for _ in range(count)]
-    state.emitter.ops.append(loop)
-    assign(state.requests, slots)
-    for r in state.requests:
-        alloc = r.bank.owner
-        assert isinstance(alloc, Operation)
-        alloc.detach()
-        alloc.erase()
-    state.requests = []
-
-
-def begin(state: Lower, init: SSAValue, form: Form) -> None:
-    """Fill a buffer with the initial value of an accumulator."""
-    found = state.get(init)
-    if isinstance(found, Number):
-        number_everywhere(state, form, found.value)
-    else:
-        copy(state, state.held(init), form)
 
 
 def copy(state: Lower, source: Form, target: Form) -> None:
