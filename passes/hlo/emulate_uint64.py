@@ -5,12 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import (
-    ModuleOp,
-    TensorType,
-    TupleType,
-    i32,
-)
+from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType, i32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -185,6 +180,17 @@ def _arithmetic(op: Operation, x: Sequence[Wide], e: Emitter) -> Wide | None:
     return None
 
 
+def _divide(op: Operation, x: Sequence[Wide], e: Emitter) -> Wide | None:
+    """Divide words. All 64 bits of x / 0 are ones."""
+    found = _arithmetic(op, x, e)
+    if found is None or x[1].range.low > 0:
+        return found
+    zero = e.compare_number(x[1].pair.low, 0, "EQ")
+    high = found.pair.high
+    ones = e.fill_like(WORD.high, high)
+    return Wide(Pair(found.pair.low, e.select(zero, ones, high)), WHOLE)
+
+
 _COMBINE: Mapping[str, Callable[[Emitter, Pair, Pair], Pair]] = {
     "add": pairs.add,
     "subtract": pairs.subtract,
@@ -281,9 +287,8 @@ _RULES: Mapping[str, Rule] = {
     "compare": _compare,
     "rng_bit_generator": _generator,
     **dict.fromkeys(("shift_left", "shift_right_logical"), _shift),
-    **dict.fromkeys(
-        "add subtract multiply divide remainder maximum minimum power".split(), _arithmetic
-    ),
+    **dict.fromkeys("add subtract multiply remainder maximum minimum power".split(), _arithmetic),
+    "divide": _divide,
     **dict.fromkeys(
         "broadcast reshape transpose slice reverse copy concatenate pad dynamic_slice "
         "dynamic_update_slice gather select and or xor not optimization_barrier".split(),

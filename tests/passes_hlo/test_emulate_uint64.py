@@ -1,6 +1,5 @@
 """64-bit unsigned integers in pairs of u32: the results of 64 bits, without bounds on inputs."""
 
-import random
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from neuronir.driver import CompileOptions, compile_text
 from neuronir.targets.simulator.functional import Options, run
 from tests.oracle import run_xla
 from tests.passes_hlo.helpers import program, run_passes
+from tests.passes_hlo.random_lines import RandomLines
 
 Array = NDArray[Any]
 _HEAD = """x32 = u32[6,2] parameter(0)
@@ -26,13 +26,11 @@ z = u64[6] convert(w)
 s = u64[6] convert(i)"""
 
 
-class Programs:
+class Programs(RandomLines):
     """Random programs on u64 vectors from u32 and s32 ones."""
 
     def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
-        self._lines = _HEAD.split("\n")
-        self._values = ["x", "y", "n", "z", "s"]
+        super().__init__(seed, _HEAD.split("\n"), ["x", "y", "n", "z", "s"])
 
     def text(self) -> str:
         """A program that returns the bits of its last value."""
@@ -41,16 +39,6 @@ class Programs:
         bits = f"ROOT r = u32[6,2] bitcast-convert({self._values[-1]})"
         body = "\n  ".join((*self._lines, bits))
         return f"HloModule wide\n\nENTRY main {{\n  {body}\n}}\n"
-
-    def _pick(self) -> str:
-        return self._random.choice(self._values)
-
-    def _add(self, text: str, kept: bool = True) -> str:
-        name = f"v{len(self._lines)}"
-        self._lines.append(f"{name} = {text}")
-        if kept:
-            self._values.append(name)
-        return name
 
     def _step(self) -> None:
         a, b = self._pick(), self._pick()
@@ -138,3 +126,24 @@ def test_arguments_and_results_keep_their_types() -> None:
     for one, other in zip(found, run_xla(text, args, quick=True), strict=True):
         assert one.dtype == other.dtype
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("opcode", ["divide", "remainder"])
+def test_all_bits_of_a_division_of_words_by_zero(opcode: str) -> None:
+    """The quotient has 64 ones, not 32."""
+    text = f"""HloModule m
+
+ENTRY main {{
+  a = u32[4] parameter(0)
+  b = u32[4] parameter(1)
+  x = u64[4] convert(a)
+  y = u64[4] convert(b)
+  d = u64[4] {opcode}(x, y)
+  ROOT r = u32[4,2] bitcast-convert(d)
+}}
+"""
+    args: list[Array] = [np.array(v, np.uint32) for v in ([5, 0, 2**32 - 1, 7], [0, 0, 3, 9])]
+    result = compile_text(text, "trn1", CompileOptions())
+    assert result.program is not None
+    (got,) = run(result.program, args, get_machine("trn1")).outputs
+    np.testing.assert_array_equal(got, run_xla(text, args)[0])

@@ -1,6 +1,5 @@
 """64-bit integers in 32 bits: within the bounds of the inputs results are those of 64 bits."""
 
-import random
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.narrow_int64 import INPUT_RANGES
 from tests.passes_hlo.helpers import program, run_passes
+from tests.passes_hlo.random_lines import RandomLines
 
 Array = NDArray[Any]
 COMBINE = {"sum": "add", "most": "maximum", "least": "minimum", "all": "multiply"}
@@ -37,17 +37,12 @@ def bounds(module: ModuleOp) -> dict[int, tuple[float, float]]:
     return result
 
 
-class Programs:
+class Programs(RandomLines):
     """Random programs on two s64 vectors and one of floats."""
 
     def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
-        self._lines = [
-            "x = s64[6] parameter(0)",
-            "y = s64[6] parameter(1)",
-            "f = f32[6] parameter(2)",
-        ]
-        self._values = ["x", "y"]
+        lines = ["x = s64[6] parameter(0)", "y = s64[6] parameter(1)", "f = f32[6] parameter(2)"]
+        super().__init__(seed, lines, ["x", "y"])
 
     def text(self) -> str:
         """The body of the entry."""
@@ -55,16 +50,6 @@ class Programs:
         for _ in range(self._random.randint(1, 7)):
             self._step()
         return "\n".join((*self._lines[:-1], f"ROOT {self._lines[-1]}"))
-
-    def _pick(self) -> str:
-        return self._random.choice(self._values)
-
-    def _add(self, text: str, kept: bool = True) -> str:
-        name = f"v{len(self._lines)}"
-        self._lines.append(f"{name} = {text}")
-        if kept:
-            self._values.append(name)
-        return name
 
     def _step(self) -> None:
         a, b = self._pick(), self._pick()
