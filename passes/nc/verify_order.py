@@ -19,6 +19,7 @@ from neuronir.dialects.nc.structure import AllocOp, CallOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.walking import walk
 from neuronir.passes.nc.bodies import bodies_in_place
+from neuronir.passes.nc.value_flow import COUNTS, Cut, Values, flow_of
 from neuronir.passes.nc.listing import (
     Listing,
     Node,
@@ -30,7 +31,6 @@ from neuronir.passes.nc.listing import (
 from neuronir.passes.nc.provenance import loop_number, mark, step_of, unmark
 from neuronir.passes.nc.split_loads import loads_own
 from neuronir.passes.nc.split_transfers import PIECE, in_loop, parts_behind_order, parts_of
-from neuronir.passes.nc.value_flow import COUNTS, Cut, Values, flow_of
 from neuronir.passes.nc.verify_machine import PLACED, location_of, written_out
 
 _ITERATIONS = 3
@@ -177,13 +177,14 @@ class _Comparison:
     def check(self) -> None:
         """Raise NIR_NC011 if the outputs differ."""
         pieces = self._pieces()
-        wrong = None
         counted = any(loop.counted for loop in self.known.loops)
         for trips in (0, ASSUMED_ITERATIONS) if counted else (0,):
-            wrong = wrong or self._wrong(pieces, trips)
+            wrong = self._wrong(pieces, trips)
             if wrong is not None and self.whole and pieces:
                 wrong = self._wrong({}, trips)
-        if wrong is None:
+            if wrong is not None:
+                break
+        else:
             return
         stranger, output = wrong
         if stranger is not None:

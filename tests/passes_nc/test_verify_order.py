@@ -20,10 +20,10 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.allocate import NcAllocatePass
 from neuronir.passes.nc.assign_banks import NcAssignBanksPass
 from neuronir.passes.nc.borders import Borders
-from neuronir.passes.nc.listing import variables
+from neuronir.passes.nc.listing import Node, variables
 from neuronir.passes.nc.spill import NcSpillPass
 from neuronir.passes.nc.split_transfers import NcSplitTransfersPass
-from neuronir.passes.nc.verify_order import Snapshot, check_order, take_snapshot
+from neuronir.passes.nc.verify_order import Snapshot, _Comparison, check_order, take_snapshot
 from neuronir.targets.simulator.functional import Options
 from neuronir.targets.simulator.ir_runner import run_module
 from tests.passes_nc.ordering import ordering
@@ -191,3 +191,18 @@ def test_rows_that_are_loaded_together_or_each_alone_are_the_same() -> None:
         check_order(before, take_snapshot(_two_rows(apart=not first)))
         with pytest.raises(NeuronError, match="NIR_NC011"):
             check_order(before, take_snapshot(_two_rows(apart=not first, second=1024)))
+
+
+def test_a_violation_for_one_trip_count_is_not_dropped_for_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Loops with a runtime count are compared with no iterations, and with some."""
+    before, behind = take_snapshot(_two_rows(apart=True)), take_snapshot(_two_rows(apart=True))
+    behind.whole = True
+    for listing in (*before.listings.values(), *behind.listings.values()):
+        listing.loops.append(Node(0, listing.nodes[0].op, None, [], counted=True))
+    wrong = None, "y"
+    monkeypatch.setattr(_Comparison, "_pieces", lambda self: {0: []})
+    monkeypatch.setattr(_Comparison, "_wrong", lambda self, pieces, trips: None if trips else wrong)
+    with pytest.raises(NeuronError, match="NIR_NC011"):
+        check_order(before, behind)
