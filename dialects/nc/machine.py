@@ -14,6 +14,12 @@ from neuronir.dialects.support.identity import by_identity
 _COMPUTE = frozenset({"PE", "ACT", "DVE", "POOL"})
 
 
+PARTITIONS = 128
+"""Partitions of SBUF and PSUM on every NeuronCore (docs/hardware.md), for passes that know no
+machine. Others read `Machine.partitions`.
+"""
+
+
 @dataclass(frozen=True)
 class Machine:
     """One NeuronCore; field names end in the unit: bytes, GHz, cycles of the engine, ns, GB/s."""

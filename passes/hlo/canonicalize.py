@@ -45,8 +45,8 @@ class HloCanonicalizePass(ModulePass):
 
     - Arithmetic: neutral and absorbing elements, involutions, exact chains of converts, known
       predicates, division by a power of two (becomes a multiplication), selects that limit a
-      value (become a minimum or maximum), exp(x) - 1 + 1,
-      integer sums with two scalars, and rotations of bits in an xor.
+      value (become a minimum or maximum), exp(x) - 1 + 1, integer sums with two scalars, rotations
+      of bits in an xor.
     - Shapes: chains of reshape, broadcast, transpose, slice and concatenate are merged; reshapes
       of dimensions of size 1 sink below elementwise ops and fold into broadcasts; reductions over
       dimensions of size 1 become reshapes.

@@ -26,8 +26,8 @@ from neuronir.passes.lowering.batch.split_batch import ACROSS
 from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns, leaves_of
 from neuronir.passes.lowering.choices import Choices
 from neuronir.passes.lowering.conversion.by_rows import rows_first
-from neuronir.passes.lowering.conversion.convert import hbm_form
 from neuronir.passes.lowering.conversion.special import mark_special, reaches_products
+from neuronir.passes.lowering.conversion.transfers import hbm_form
 from neuronir.passes.lowering.convolution.convolution import lower_convolution
 from neuronir.passes.lowering.fault import LoweringFault
 from neuronir.passes.lowering.fused import Fusing

@@ -133,6 +133,10 @@ def fixed_in_ring(buffers: Iterable[Buffer]) -> dict[int, tuple[int, int]]:
     return {b.key: (b.ring, b.ring + rounded(b.size)) for b in buffers if b.ring >= 0}
 
 
+SBUF_HELP = "bytes per partition to plan with; 0: those of the machine"
+"""Describes the option of passes that `usable_sbuf` takes."""
+
+
 def usable_sbuf(machine: Machine, override: int) -> int:
     """Return the bytes per partition available to buffers."""
     return override or machine.sbuf_usable_partition_bytes

@@ -34,7 +34,7 @@ from neuronir.passes.nc.listing import (
     require_phase,
     variables,
 )
-from neuronir.passes.nc.liveness import usable_sbuf
+from neuronir.passes.nc.liveness import SBUF_HELP, usable_sbuf
 from neuronir.passes.nc.modulo import Edge, load
 from neuronir.passes.nc.pipeline_emit import emit_loop, emit_nest
 from neuronir.passes.nc.pipeline_nest import Nest, carried_around, find_nest
@@ -68,9 +68,7 @@ class NcPipelinePass(ModulePass):
     """
 
     name = "nc-pipeline"
-    sbuf: int = field(
-        default=0, metadata={"help": "bytes per partition to plan with; 0: those of the machine"}
-    )
+    sbuf: int = field(default=0, metadata={"help": SBUF_HELP})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Pipeline the innermost loops of every function."""

@@ -35,7 +35,7 @@ from neuronir.passes.nc.listing import (
     require_phase,
     variables,
 )
-from neuronir.passes.nc.liveness import rounded, usable_sbuf
+from neuronir.passes.nc.liveness import SBUF_HELP, rounded, usable_sbuf
 from neuronir.passes.nc.order_block import WINDOW, WINDOW_HELP
 from neuronir.passes.nc.peel import AHEAD, last_iteration, set_trip_count, unpeel
 from neuronir.passes.nc.prefetch_plan import Load, Prefetch
@@ -64,9 +64,7 @@ class NcPrefetchPass(ModulePass):
         default=WINDOW,
         metadata={"help": WINDOW_HELP},
     )
-    sbuf: int = field(
-        default=0, metadata={"help": "bytes per partition to plan with; 0: those of the machine"}
-    )
+    sbuf: int = field(default=0, metadata={"help": SBUF_HELP})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite the loops of every function that have a weight stream."""

@@ -33,6 +33,7 @@ from neuronir.passes.nc.listing import (
     variables,
 )
 from neuronir.passes.nc.liveness import (
+    SBUF_HELP,
     deep_lifetimes,
     peak,
     rounded,
@@ -59,9 +60,7 @@ class NcReloadWeightsPass(ModulePass):
     """
 
     name = "nc-reload-weights"
-    sbuf: int = field(
-        default=0, metadata={"help": "bytes per partition to plan with; 0: those of the machine"}
-    )
+    sbuf: int = field(default=0, metadata={"help": SBUF_HELP})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Add loads in every function that has a weight stream outside loops."""

@@ -22,7 +22,7 @@ from neuronir.passes.nc.layer_order import (
     stream_loops,
 )
 from neuronir.passes.nc.listing import functions, machine_of, require_phase, variables
-from neuronir.passes.nc.liveness import usable_sbuf
+from neuronir.passes.nc.liveness import SBUF_HELP, usable_sbuf
 from neuronir.passes.nc.order_block import WINDOW, WINDOW_HELP
 from neuronir.passes.nc.peel import peel
 from neuronir.passes.nc.prefetch_plan import LEAST_ROUNDS
@@ -48,9 +48,7 @@ class NcRotatePass(ModulePass):
 
     name = "nc-rotate"
     window: int = field(default=WINDOW, metadata={"help": WINDOW_HELP})
-    sbuf: int = field(
-        default=0, metadata={"help": "bytes per partition to plan with; 0: those of the machine"}
-    )
+    sbuf: int = field(default=0, metadata={"help": SBUF_HELP})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rotate loops of every function."""

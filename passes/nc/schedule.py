@@ -24,6 +24,7 @@ from neuronir.passes.nc.listing import (
     variables,
 )
 from neuronir.passes.nc.liveness import (
+    SBUF_HELP,
     clipped,
     deep_lifetimes,
     fixed_in_ring,
@@ -71,9 +72,7 @@ class NcSchedulePass(ModulePass):
         default=64,
         metadata={"help": "second window to try for straight-line code outside loops; 0: none"},
     )
-    sbuf: int = field(
-        default=0, metadata={"help": "bytes per partition to plan with; 0: those of the machine"}
-    )
+    sbuf: int = field(default=0, metadata={"help": SBUF_HELP})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Order every function of the module.

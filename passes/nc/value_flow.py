@@ -8,7 +8,7 @@ looked through: loading a part of something again gives the same number.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import product
 
 from xdsl.dialects import scf
@@ -16,7 +16,7 @@ from xdsl.ir import Operation
 
 from neuronir.dialects.nc.counts import count_load
 from neuronir.dialects.nc.enums import AluOp, Engine, Space
-from neuronir.dialects.nc.footprint import Shape, is_dense
+from neuronir.dialects.nc.footprint import is_dense
 from neuronir.dialects.nc.instruction import (
     ASSUMED_ITERATIONS,
     REGISTER,
@@ -24,92 +24,14 @@ from neuronir.dialects.nc.instruction import (
     Instruction,
 )
 from neuronir.passes.nc.flow_memory import FlowMemory
-from neuronir.passes.nc.flow_paint import UNWRITTEN, Painter, Region, Write, run, solid
+from neuronir.passes.nc.flow_paint import UNWRITTEN, Region, Write, run, solid
+from neuronir.passes.nc.flow_values import COUNTS, Cut, Flow, Place, Step, Values
 from neuronir.passes.nc.listing import LOOP, Access, Listing, Node
 from neuronir.passes.nc.provenance import shifts_of
 from neuronir.passes.nc.spill_writer import SPILL
 
-COUNTS = "trip counts of loops"
 _ALL = 1 << 62
 _NO_MATTER = frozenset({"reuse", "register"})
-_Key = tuple[int, ...]
-
-
-@dataclass(slots=True)
-class Values:
-    """Numbers for computations and their results, equal for equal ones of both programs."""
-
-    painter: Painter = field(default_factory=Painter)
-    instructions: dict[_Key, int] = field(default_factory=dict)
-    signatures: dict[tuple[object, ...], int] = field(default_factory=dict)
-    gaps: dict[int, dict[int, dict[int, None]]] = field(default_factory=dict)
-    """By signature and source: the areas that were unwritten when they were read."""
-
-    def signature(self, what: tuple[object, ...]) -> int:
-        """Return a number for the computation of an instruction, or for a source of values."""
-        return self.signatures.setdefault(what, len(self.signatures))
-
-    def value(self, key: _Key) -> int:
-        """Return a number for an instruction and its operands."""
-        return self.instructions.setdefault(key, len(self.instructions))
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """A loop of which only some iterations are visited.
-
-    These are the iterations before `first`, and from `first + left_out` on. Each iteration covers
-    `step` iterations of the original loop.
-    """
-
-    first: int
-    left_out: int
-    step: int = 1
-
-
-@dataclass(slots=True)
-class Flow:
-    """The computation of a program: the final contents of its outputs by name, and the trip counts
-    that it loaded (COUNTS).
-
-    `stranger` is the first instruction that computes a value the other program did not compute.
-    """
-
-    outputs: dict[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
-    stranger: Node | None = None
-    instances: int = 0
-
-
-@dataclass(slots=True)
-class _Place:
-    """An operand: its memory, and its region there (by number if it is fixed)."""
-
-    memory: FlowMemory | None  # None if nothing ever writes it
-    source: int  # in that case, the variable
-    number: int
-    start: int
-    stop: int
-    shape: Shape
-    const: int
-    terms: tuple[tuple[int, int], ...]
-    numbers: dict[int, int] = field(default_factory=dict)  # of regions, by address
-
-
-@dataclass(slots=True)
-class _Step:
-    """An instruction, prepared for repeated visits."""
-
-    node: Node
-    signature: int
-    shift: Mapping[int, int]  # iterations by which it works ahead, by symbol
-    reads: list[_Place]
-    writes: list[_Place]
-    registers: tuple[tuple[int, int, int], ...]  # (operand, symbol, coefficient)
-    result: int  # the symbol of the register that it loads, else -1
-    kind: int = 0
-    rows: dict[int, tuple[tuple[int, int, int, int], ...]] = field(default_factory=dict)
-    """For a load of an input, the rows that it reads, by address."""
-
 
 _PLAIN, _FILL, _LOAD, _MOVE = range(4)
 
@@ -188,8 +110,8 @@ class _Run:
             return -1 - space
         return buffer
 
-    def _steps(self, nodes: Sequence[Node]) -> "list[_Step | tuple[Node, list[object]]]":
-        out: list[_Step | tuple[Node, list[object]]] = []
+    def _steps(self, nodes: Sequence[Node]) -> "list[Step | tuple[Node, list[object]]]":
+        out: list[Step | tuple[Node, list[object]]] = []
         for node in nodes:
             if node.record is None:
                 if node.body:
@@ -201,7 +123,7 @@ class _Run:
                     out.append(self._step(piece, piece.record))
         return out
 
-    def _step(self, node: Node, record: Instruction) -> _Step:
+    def _step(self, node: Node, record: Instruction) -> Step:
         reads = [a for a in node.accesses if not a.write]
         writes = [a for a in node.accesses if a.write]
         reads += [a for a in writes if a.partial or _by_register(a)]
@@ -217,7 +139,7 @@ class _Run:
             for symbol, c in p.address.terms
             if symbol >= REGISTER
         )
-        step = _Step(
+        step = Step(
             node,
             self._signature(record),
             self._shifts(node),
@@ -245,7 +167,7 @@ class _Run:
                 what += (p.space, p.dtype, p.start, p.partitions, p.free, p.partition_stride)
         return self.values.signature(tuple(what))
 
-    def _place(self, access: Access) -> _Place:
+    def _place(self, access: Access) -> Place:
         key = self._memory_key(access.buffer)
         buffer = self.listing.buffers[access.buffer]
         pattern = access.pattern
@@ -260,7 +182,7 @@ class _Run:
             if source is None:
                 name = buffer.name or f"buffer {access.buffer}"
                 source = self.sources[access.buffer] = self.values.signature(("source", name))
-            return _Place(None, source, -1, start, stop, shape, const, terms)
+            return Place(None, source, -1, start, stop, shape, const, terms)
         memory = self.memories.get(key)
         if memory is None:
             memory = self.memories[key] = FlowMemory(self.values.painter)
@@ -272,9 +194,9 @@ class _Run:
         number = -1
         if not terms:
             number = memory.number(Region(start, stop, const, shape))
-        return _Place(memory, -1, number, start, stop, shape, const, terms)
+        return Place(memory, -1, number, start, stop, shape, const, terms)
 
-    def _see_through(self, step: _Step, record: Instruction) -> None:
+    def _see_through(self, step: Step, record: Instruction) -> None:
         """Determine whether an instruction only fills memory with values of a known source."""
         if len(step.writes) != 1 or step.writes[0].memory is None:
             return
@@ -295,7 +217,7 @@ class _Run:
             if self._is_load(dst, src, target):
                 step.kind = _LOAD
 
-    def _is_load(self, dst: AccessPattern, src: AccessPattern, target: _Place) -> bool:
+    def _is_load(self, dst: AccessPattern, src: AccessPattern, target: Place) -> bool:
         """Return whether a transfer copies rows, the same ones at both ends."""
         if target.shape.dims or dst.partitions != src.partitions:
             return False
@@ -307,7 +229,7 @@ class _Run:
             return False
         return is_dense(src.free) or [n for _, n in src.free] == [n for _, n in dst.free]
 
-    def _rows(self, step: _Step, address: int) -> tuple[tuple[int, int, int, int], ...]:
+    def _rows(self, step: Step, address: int) -> tuple[tuple[int, int, int, int], ...]:
         """Return the rows that a load reads from `address` on.
 
         Each row has its value, its offset in the target, its bytes, and the offset of the first
@@ -337,9 +259,9 @@ class _Run:
             out.append((value, k * row, row, k * row))
         return tuple(out)
 
-    def _block(self, steps: "Sequence[_Step | tuple[Node, list[object]] | object]") -> None:
+    def _block(self, steps: "Sequence[Step | tuple[Node, list[object]] | object]") -> None:
         for step in steps:
-            if isinstance(step, _Step):
+            if isinstance(step, Step):
                 self._instruction(step)
             elif isinstance(step, tuple):
                 self._loop(*step)
@@ -377,7 +299,7 @@ class _Run:
         names = {LOOP + loop: self.numbers.get(loop, -1) for loop in node.inside}
         return {symbol: shifts[name] for symbol, name in names.items() if name in shifts}
 
-    def _address(self, place: _Place, shift: Mapping[int, int]) -> int:
+    def _address(self, place: Place, shift: Mapping[int, int]) -> int:
         address = place.const
         for symbol, c in place.terms:
             i = self.env.get(symbol, 0)
@@ -387,7 +309,7 @@ class _Run:
             address += c * i
         return address
 
-    def _instruction(self, step: _Step) -> None:
+    def _instruction(self, step: Step) -> None:
         self.time += 1
         if step.kind and self._seen_through(step):
             return
@@ -418,7 +340,7 @@ class _Run:
             made = Write(self.time, 8 * value + role, place.start, address)
             place.memory.write(number, made)
 
-    def _value(self, step: _Step, key: list[int]) -> int:
+    def _value(self, step: Step, key: list[int]) -> int:
         """Return the number of an instruction.
 
         If no program has computed the same, bytes that were unwritten in the other program are
@@ -451,7 +373,7 @@ class _Run:
                 return known
         return self.values.value(tuple(key))
 
-    def _number(self, place: _Place, shift: Mapping[int, int]) -> int:
+    def _number(self, place: Place, shift: Mapping[int, int]) -> int:
         address = self._address(place, shift)
         number = place.numbers.get(address)
         if number is None:
@@ -460,7 +382,7 @@ class _Run:
             number = place.numbers[address] = place.memory.number(region)
         return number
 
-    def _seen_through(self, step: _Step) -> bool:
+    def _seen_through(self, step: Step) -> bool:
         """Apply an instruction that only moves known values; return False if it must count as a
         computation.
         """
@@ -484,7 +406,7 @@ class _Run:
             return True
         return self._moved(step.reads[0], target, memory)
 
-    def _moved(self, source: _Place, target: _Place, memory: FlowMemory) -> bool:
+    def _moved(self, source: Place, target: Place, memory: FlowMemory) -> bool:
         """Move spilled data; return False if it is not a rectangle of bytes at both ends."""
         if source.memory is None or source.number < 0 or target.number < 0:
             return False

@@ -19,7 +19,7 @@ from neuronir.dialects.nc.structure import AllocOp, CallOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.walking import walk
 from neuronir.passes.nc.bodies import bodies_in_place
-from neuronir.passes.nc.value_flow import COUNTS, Cut, Values, flow_of
+from neuronir.passes.nc.flow_values import COUNTS, Cut, Values
 from neuronir.passes.nc.listing import (
     Listing,
     Node,
@@ -31,6 +31,7 @@ from neuronir.passes.nc.listing import (
 from neuronir.passes.nc.provenance import loop_number, mark, step_of, unmark
 from neuronir.passes.nc.split_loads import loads_own
 from neuronir.passes.nc.split_transfers import PIECE, in_loop, parts_behind_order, parts_of
+from neuronir.passes.nc.value_flow import flow_of
 from neuronir.passes.nc.verify_machine import PLACED, location_of, written_out
 
 _ITERATIONS = 3

@@ -14,6 +14,7 @@ from xdsl.dialects.tensor import ExtractSliceOp, InsertSliceOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from neuronir.dialects.hlo.unary import CopyOp
+from neuronir.dialects.nc.machine import PARTITIONS
 from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.dtypes import byte_size
 from neuronir.dialects.tile.ops import EmptyOp, IndexOp, ToIndexOp
@@ -29,7 +30,6 @@ from neuronir.passes.tile.retile import slice_properties
 
 ON_CHIP = 3 << 19
 """The largest array, in bytes, that an innermost loop reads or writes in SBUF, slice by slice."""
-PARTITIONS = 128
 DEEPEST = 24 << 10
 """The largest part of such an array in a partition, in bytes."""
 

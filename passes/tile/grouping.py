@@ -43,7 +43,7 @@ MANY_OPS = 120
 
 
 APART = frozenset(("hlo.tuple", "tensor.insert_slice", "tile.empty", "tile.to_index"))
-"""Loops and terminators of the program, which are in no group."""
+"""Arrays that loops assemble, trip counts and terminators of the program, which are in no group."""
 
 
 class Grouping:

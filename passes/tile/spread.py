@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import TensorType, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
+from neuronir.dialects.nc.machine import PARTITIONS
 from neuronir.dialects.support.cloning import clone_region
 from neuronir.dialects.support.dtypes import byte_size
 from neuronir.dialects.tile.ops import UnfoldOp
@@ -19,8 +20,6 @@ from neuronir.passes.tile.expand_windows import LARGEST_WINDOW, expands
 from neuronir.passes.tile.times import spread
 from neuronir.passes.tile.whole import MARK
 
-PARTITIONS = 128
-"""Blocks of all rows together: one on each partition."""
 LEAST = 1 << 15
 """Minimum number of elements: smaller arrays take little time anyway."""
 ENOUGH = 64

@@ -84,7 +84,7 @@ def _run(command: str, folder: Path, hidden: Sequence[str]) -> str:
 
 def _same_everywhere(output: str, folder: Path) -> str:
     """An output without what differs from one machine, version or run to the next."""
-    output = output.replace(str(folder.resolve()), "/home/user").replace(__version__, "VERSION")
+    output = output.replace(str(folder.resolve()), "FOLDER").replace(__version__, "VERSION")
     return _DIGEST.sub("...", output)
 
 

@@ -4,11 +4,11 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
+from neuronir.dialects.nc.machine import PARTITIONS
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, ints, shape
 from neuronir.passes.hlo.support.walk import Rule
 
-_PARTITIONS = 128
 _FEWEST = 512
 """Fewer elements take no longer one by one."""
 _LARGEST = 1 << 14
@@ -27,9 +27,9 @@ def gather(op: Operation, e: Emitter) -> SSAValue | None:
         return None
     if count < _FEWEST or prod(dims) > _LARGEST:
         return None
-    if any(count % n == 0 for n in range(_PARTITIONS // 2, _PARTITIONS + 1)):
+    if any(count % n == 0 for n in range(PARTITIONS // 2, PARTITIONS + 1)):
         return None
-    more = -count % _PARTITIONS
+    more = -count % PARTITIONS
     flat = e.reshape(indices, (count,))
     flat = e.pad(flat, e.scalar(0, element(flat)), (0,), (more,))
     found = e.op(

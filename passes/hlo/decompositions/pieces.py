@@ -7,12 +7,11 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
+from neuronir.dialects.nc.machine import PARTITIONS
 from neuronir.dialects.support.dtypes import byte_size, is_float
 from neuronir.passes.hlo.support.build import Builder, binary_region
 from neuronir.passes.hlo.support.values import element, shape
 
-PARTITIONS = 128
-"""Pieces, with the positions of outer dimensions, fill the partitions."""
 SHORT = 4096
 """Dimensions up to this length are not folded: a row takes a few microseconds."""
 LONGEST = 16_384

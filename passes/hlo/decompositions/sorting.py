@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import TensorType, f32, i1, i32
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array, i64_attr
+from neuronir.dialects.nc.machine import PARTITIONS
 from neuronir.dialects.support.dtypes import byte_size, is_float, is_integer, is_pred, is_unsigned
 from neuronir.passes.hlo.decompositions.counts import counts_along
 from neuronir.passes.hlo.decompositions.total_order import from_key, key_of
@@ -327,17 +328,13 @@ def _alike(a: SSAValue, b: SSAValue) -> bool:
     return all(_alike(x, y) for x, y in zip(a.op.operands, b.op.operands, strict=True))
 
 
-_PARTITIONS = 128
-"""Limit of rows processed at once."""
-
-
 def _parts(dims: Sequence[int], k: int) -> int:
     """Return the number of parts of a row, so that there is one for each partition.
 
     Returns 1 if parts would have only a few more elements than are selected from each.
     """
     rows, n = prod(dims[:-1]), dims[-1]
-    fit = [c for c in range(1, _PARTITIONS // max(1, rows) + 1) if n % c == 0 and n // c >= 4 * k]
+    fit = [c for c in range(1, PARTITIONS // max(1, rows) + 1) if n % c == 0 and n // c >= 4 * k]
     return max(fit, default=1)
 
 

@@ -10,20 +10,15 @@ from dataclasses import replace
 from math import prod
 
 import numpy as np
-from xdsl.ir import SSAValue
 
-from neuronir.dialects.hlo.resources import intern
-from neuronir.dialects.nc.enums import AluOp, DType, Space
-from neuronir.dialects.nc.ops import View
-from neuronir.dialects.nc.records import space_of
+from neuronir.dialects.nc.enums import AluOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.constants.bound import Constants
 from neuronir.passes.lowering.constants.layered import Layered
 from neuronir.passes.lowering.conversion.by_rows import longest_rows, rows_first
-from neuronir.passes.lowering.conversion.known import KnownValues
-from neuronir.passes.lowering.emitter import Emitter, view_dtype
+from neuronir.passes.lowering.conversion.transfers import Transfers, hbm_form
+from neuronir.passes.lowering.emitter import Emitter
 from neuronir.passes.lowering.fault import NoLayout
-from neuronir.passes.lowering.layouts.columns import by_columns
 from neuronir.passes.lowering.layouts.cover import (
     covered,
     elements_of,
@@ -40,7 +35,6 @@ from neuronir.passes.lowering.layouts.layout import (
     dim_atoms,
     join,
     merge,
-    row_major,
     split_at,
     tile,
     tile_width,
@@ -48,13 +42,8 @@ from neuronir.passes.lowering.layouts.layout import (
 from neuronir.passes.lowering.layouts.natural import widest
 from neuronir.passes.lowering.layouts.values import Partition, Value, new_value
 from neuronir.passes.lowering.layouts.views import (
-    Dim,
     chunks,
     dma_reaches,
-    dma_views,
-    in_parts,
-    in_turn,
-    plan,
     walked,
 )
 
@@ -69,7 +58,7 @@ such as one token of each sequence.
 """
 
 
-class Converter(KnownValues):
+class Converter(Transfers):
     """Finds or creates copies of values."""
 
     def __init__(self, emitter: Emitter, constants: Constants) -> None:
@@ -464,100 +453,6 @@ class Converter(KnownValues):
         The copy serves views that divide a dimension along which elements repeat.
         """
         return self.in_hbm(self.expanded(value))
-
-    def hbm_constant(self, array: np.ndarray, dtype: DType, shape: Sequence[int]) -> SSAValue:
-        """Return a constant that stays in HBM (gather tables)."""
-        data = np.ascontiguousarray(array.astype(dtype.numpy, copy=False)).reshape(tuple(shape))
-        return self.emitter.variable(
-            "table", "constant", shape, dtype, value=intern(data, owned=True)
-        )
-
-    def transfer(self, dst: Form, src: Form, load: bool) -> None:
-        """Emit DMA between an HBM form and an SBUF form; from PSUM through SBUF first."""
-        chip, memory = (dst, src) if load else (_once(src, dst), dst)
-        if space_of(chip.buffer) is Space.PSUM:
-            chip = self.to_sbuf(chip)
-        parts = [list(in_parts(*pair)) for pair in self._accesses(chip, memory)]
-        for chip_view, memory_view in in_turn(parts):
-            if load:
-                self.emitter.dma(chip_view, memory_view)
-            else:
-                self.emitter.dma(memory_view, chip_view)
-
-    def _accesses(self, chip: Form, memory: Form) -> Iterator[tuple[View, View]]:
-        """Return the accesses, on the chip and in HBM, of the transfers between two forms."""
-        for pair in dma_views(chip, memory, self.machine.dma_max_dims - 1):
-            yield from by_columns(self.machine, *pair)
-
-    def beside(
-        self, value: Value, form: Form, others: Sequence[Form], atoms: Sequence[Atom]
-    ) -> tuple[Form, list[Dim]]:
-        """Return a copy of `value` that can be traversed along `atoms` together with other forms.
-
-        The other forms come first. The copy is `form`, or one in element order if the factors of
-        `form` do not divide theirs.
-        """
-        dims = plan([*others, form], atoms)
-        if dims is not None:
-            return form, dims
-        form = self.in_order(value, form)
-        return form, walked([*others, form], atoms)
-
-    def by_dimensions(self, value: Value, form: Form) -> Form:
-        """Return a copy of `value` whose free factors are factors of its dimensions.
-
-        The copy is `form`, or one in element order.
-        """
-        dims = dim_atoms(value.shape, range(len(value.shape)))
-        cuts = {c for a in dims for c in (a.stride, a.end)}
-        whole = all(a.ragged or split_at(a, cuts) is not None for a, _ in form.free)
-        return form if whole else self.in_order(value, form)
-
-    def in_order(self, value: Value, form: Form) -> Form:
-        """Return a copy of a form with its free factors in element order, which is preferred from
-        now on.
-        """
-        free = remaining(value.support, [a for a, _ in form.partition])
-        if free is None:
-            raise NeuronError("NIR_LOW003", "a factor lies across the layout of a value")
-        buffer = self.emitter.sbuf(form.partitions, elements_of(free), value.dtype)
-        result = Form(buffer, form.partition, dense(free), copies=form.copies)
-        dims = walked([result, form], free)
-        for piece in chunks(dims, form.partitions, 4, self.machine.max_free_psum):
-            self.emitter.copy(piece.view(result, 0), piece.view(form, 1))
-        value.forms.insert(0, result)
-        return result
-
-    def to_sbuf(self, form: Form) -> Form:
-        """Return a copy of a PSUM form in SBUF with the same layout."""
-        dtype = view_dtype(form.at(0, 1, ()))
-        buffer = self.emitter.sbuf(form.partitions, form.elements, dtype)
-        result = Form(buffer, form.partition, dense([a for a, _ in form.free]), copies=form.copies)
-        dims = walked([result, form], [a for a, _ in form.free])
-        for piece in chunks(dims, form.partitions, 4, self.machine.max_free_psum):
-            self.emitter.copy(piece.view(result, 0), piece.view(form, 1))
-        return result
-
-
-def hbm_form(buffer: SSAValue, value: Value, strides: Sequence[int] | None = None) -> Form:
-    """Return the row-major (or given, in elements) copy of a value in an HBM buffer."""
-    steps = strides or row_major(value.shape)
-    free = tuple(
-        (a, s)
-        for a, s in zip(
-            (atom(n, r) for n, r in zip(value.shape, row_major(value.shape), strict=True)),
-            steps,
-            strict=True,
-        )
-        if a.size > 1
-    )
-    return Form(buffer, (), join(free), hbm=True)
-
-
-def _once(chip: Form, memory: Form) -> Form:
-    """Return an on-chip form without repeats: each element of `memory` is stored once."""
-    varying = tuple((a, s) for a, s in chip.partition if memory.stride(a) != 0)
-    return replace(chip, partition=varying, copies=1)
 
 
 def _matches(form: Form, signature: Partition, copies: int) -> bool:

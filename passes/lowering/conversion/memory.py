@@ -6,7 +6,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from neuronir.dialects.nc.ops import View
-from neuronir.passes.lowering.conversion.convert import hbm_form
+from neuronir.passes.lowering.conversion.transfers import hbm_form
 from neuronir.passes.lowering.emitter import Emitter, view_dtype
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.layouts.values import Value, new_value

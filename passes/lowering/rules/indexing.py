@@ -21,13 +21,13 @@ from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.hlo.support.values import ints as integers
-from neuronir.passes.lowering.conversion.convert import hbm_form
 from neuronir.passes.lowering.conversion.memory import (
     contiguous_in_hbm,
     result_in_hbm,
     row_major_in_hbm,
     write_all,
 )
+from neuronir.passes.lowering.conversion.transfers import hbm_form
 from neuronir.passes.lowering.layouts.layout import dim_atoms, merge
 from neuronir.passes.lowering.layouts.values import (
     Value,

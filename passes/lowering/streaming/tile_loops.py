@@ -12,8 +12,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.hlo.control_flow import TupleOp
 from neuronir.dialects.hlo.linear import DotOp
-from neuronir.passes.lowering.conversion.convert import hbm_form
 from neuronir.passes.lowering.conversion.memory import copy_in_hbm, result_in_hbm
+from neuronir.passes.lowering.conversion.transfers import hbm_form
 from neuronir.passes.lowering.emitter import view_dtype
 from neuronir.passes.lowering.layouts.demand import TURNED
 from neuronir.passes.lowering.layouts.layout import Form, row_major

@@ -1,7 +1,8 @@
 """Recognise layouts that differ in their outermost partition digits only.
 
-The values of 64 features may be stacked on partitions 0 to 63 and 64 to 127, or lie on 64
-partitions, one after the other on the free axis: engines read and write different partitions.
+The values of 128 features may lie on 128 partitions, or on 64, the second half behind the first on
+the free axis. Copies convert one to the other: an engine may read one half of the partitions and
+write the other (docs/hardware.md).
 """
 
 from neuronir.dialects.nc.machine import Machine

@@ -1,5 +1,6 @@
 """Map full layouts through views, whose elements are those of their operand."""
 
+from collections.abc import Sequence
 from math import prod
 
 from xdsl.ir import Operation
@@ -36,7 +37,7 @@ def see(op: Operation, where: Place) -> Place:
         permutation = ints(op, "permutation")
         dims = [permutation.index(d) for d in range(len(source))]
     old, new = row_major(source), row_major(result)
-    edges = {c for s, n in zip(old, source, strict=True) for c in (s, s * n)}
+    edges = borders(source)
     for whole, step in where.free:
         for a in split_at(whole, edges) or ():
             d = next(
@@ -50,6 +51,12 @@ def see(op: Operation, where: Place) -> Place:
     return Place(partition, join(sorted(free, key=lambda p: -p[1])))
 
 
+def straddles(where: Place, shape: Sequence[int]) -> bool:
+    """Return whether a free digit covers a part of a dimension together with another dimension."""
+    edges = borders(shape)
+    return any(split_at(a, edges) is None for a, _ in where.free)
+
+
 def in_pieces(op: Operation, where: Place) -> bool:
     """Return whether a view splits digits of the free axis of its operand in layout `where`.
 
@@ -59,13 +66,12 @@ def in_pieces(op: Operation, where: Place) -> bool:
     source, result = shape_of(op.operands[0]), shape_of(op.results[0])
     if op.name in ("hlo.reshape", "hlo.bitcast"):
         return False
-    edges = borders(source)
-    if any(split_at(a, edges) is None for a, _ in where.free):
+    if straddles(where, source):
         return True
     if op.name not in SLICES:
         return False
     starts, steps = slice_numbers(op)
-    old = row_major(source)
+    old, edges = row_major(source), borders(source)
     for whole, _ in where.free:
         for a in split_at(whole, edges) or ():
             d = next(i for i, s in enumerate(old) if source[i] > 1 and s <= a.stride)
@@ -81,7 +87,7 @@ def in_pieces(op: Operation, where: Place) -> bool:
 def _sliced(where: Place, source: tuple[int, ...], result: tuple[int, ...]) -> Place:
     """Return the digits of a slice: those of a sliced dimension shrink to the remaining size."""
     old, new = row_major(source), row_major(result)
-    edges = {c for s, n in zip(old, source, strict=True) for c in (s, s * n)}
+    edges = borders(source)
     size = prod(source)
     groups: list[list[tuple[Atom, int]]] = [[], []]
     for group, pairs in zip(groups, (own(where.partition, size), where.free), strict=True):

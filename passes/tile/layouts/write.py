@@ -21,10 +21,10 @@ from neuronir.passes.tile.layouts.choice import Choice, Copy, element_of
 from neuronir.passes.tile.layouts.conversions import Way, way
 from neuronir.passes.tile.layouts.costs import natural
 from neuronir.passes.tile.layouts.dot_plans import free_dims
-from neuronir.passes.tile.layouts.maps import Partition, borders, cut, own, positions, sees
+from neuronir.passes.tile.layouts.maps import Partition, cut, own, positions, sees
 from neuronir.passes.tile.layouts.place import Place, cut_order, from_layout, place, to_layout
 from neuronir.passes.tile.layouts.plans import Plan, dtype
-from neuronir.passes.tile.layouts.views import in_pieces, see
+from neuronir.passes.tile.layouts.views import in_pieces, see, straddles
 
 
 def _location(value: SSAValue, reader: Operation) -> LocationAttr:
@@ -118,8 +118,7 @@ class Writer(Choice):
                     continue
                 if view.name not in ("hlo.reshape", "hlo.bitcast"):
                     break
-                edges = borders(shape_of(view.results[0]))
-                if any(split_at(a, edges) is None for a, _ in where.free):
+                if straddles(where, shape_of(view.results[0])):
                     return True
         return False
 

@@ -8,7 +8,7 @@ from neuronir.dialects.hlo.constants import ConstantOp, lazy_constant
 from neuronir.dialects.support.lazy import as_array
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.constants.bound import digits_of
-from neuronir.passes.lowering.conversion.convert import hbm_form
+from neuronir.passes.lowering.conversion.transfers import hbm_form
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.layouts.values import new_value
 from neuronir.passes.tile.lower.state import Lower

@@ -33,8 +33,8 @@ from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.lower.turns import (
     TURNS,
     Transposed,
+    as_parts,
     dims_of,
-    in_parts,
     may_turn,
     packed,
 )
@@ -196,7 +196,7 @@ def select(state: Lower, form: Form, target: Form, dtype: DType) -> None:
 def select_bits(state: Lower, form: Form, target: Form, dtype: DType) -> None:
     """Permute or repeat values that a product would corrupt, such as -0: in parts, as integers."""
     parts = Parts.of(dtype, state.machine)
-    source, goal = (in_parts(f, parts) for f in (form, target))
+    source, goal = (as_parts(f, parts) for f in (form, target))
     atoms = [a for a, _ in form.free]
     for part in range(parts.count):
         buffer = state.emitter.sbuf(form.partitions, max(1, form.elements), parts.kind)

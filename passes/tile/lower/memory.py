@@ -17,7 +17,7 @@ from neuronir.dialects.tile.ops import EmptyOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import integer
 from neuronir.passes.lowering.conversion.memory import copy_in_hbm
-from neuronir.passes.lowering.conversion.convert import hbm_form
+from neuronir.passes.lowering.conversion.transfers import hbm_form
 from neuronir.passes.lowering.layouts.columns import by_columns
 from neuronir.passes.lowering.layouts.layout import Form, dim_atoms, merge, split_at
 from neuronir.passes.lowering.layouts.values import new_value

@@ -126,7 +126,7 @@ class Transposed:
 def transpose_parts(state: Lower, form: Form, target: Form, dtype: DType) -> None:
     """Transpose values that PE would corrupt: some bits at a time, as integers."""
     parts = Parts.of(dtype, state.machine)
-    form, target = in_parts(form, parts), in_parts(target, parts)
+    form, target = as_parts(form, parts), as_parts(target, parts)
     turn = _turn(form, target)
     rows, wide = turn.rows, turn.wide
     dims = dims_of(target, turn.old)
@@ -151,7 +151,7 @@ def transpose_parts(state: Lower, form: Form, target: Form, dtype: DType) -> Non
         state.emitter.copy(view, replace(psum, free=packed([n for _, n in view.free])))
 
 
-def in_parts(form: Form, parts: Parts) -> Form:
+def as_parts(form: Form, parts: Parts) -> Form:
     """Return a copy viewed as the parts of its values."""
     return replace(
         form,

@@ -11,8 +11,8 @@ from neuronir.dialects.support.lazy import as_array
 from neuronir.dialects.tile.ops import ToIndexOp, UnfoldOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.evaluate import lazy_value
-from neuronir.passes.lowering.conversion.convert import hbm_form
 from neuronir.passes.lowering.conversion.memory import contiguous_in_hbm, holds
+from neuronir.passes.lowering.conversion.transfers import hbm_form
 from neuronir.passes.lowering.function import lower_op, store
 from neuronir.passes.lowering.layouts.layout import Form, merge
 from neuronir.passes.lowering.layouts.values import (
