@@ -1,0 +1,106 @@
+"""Random HLO programs with one loop, whose states exchange their values."""
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+SHAPES = ((32, 32), (64, 24), (96,), (5, 7, 16), (128, 64))
+OPS = ("average", "difference", "half", "maximum", "negate", "cosine", "tanh", "reverse", "turn")
+
+
+@dataclass(frozen=True)
+class LoopProgram:
+    """The text of a program with `states` arrays of `shape` and a trip count as arguments.
+
+    If the count is not `computed`, the program does not read its argument.
+    """
+
+    text: str
+    states: int
+    shape: tuple[int, ...]
+    count: int
+    computed: bool
+
+
+def loop_program(seed: int) -> LoopProgram:
+    """Return the program of a seed. No state grows, so that errors stay small."""
+    draw = random.Random(seed)
+    shape = draw.choice(SHAPES)
+    computed = draw.random() < 0.5
+    count = draw.choice((6, 70)) if computed else 70
+    states = draw.randint(2, 4)
+    array = f"f32[{','.join(map(str, shape))}]"
+    carried = f"({', '.join(['s32[]', 's32[]'] + [array] * states)})"
+    limit = "get-tuple-element(p), index=1" if computed else f"constant({count})"
+    arguments = [f"{array} parameter({i})" for i in range(states)]
+    names = [f"x{i}" for i in range(states)]
+    text = f"""HloModule loop
+
+body {{
+  p = {carried} parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] get-tuple-element(p), index=1
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  number = f32[] constant(0.5)
+  half = {array} broadcast(number), dimensions={{}}
+  {_body(draw, array, shape, states)}
+}}
+
+cond {{
+  p = {carried} parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] {limit}
+  ROOT c = pred[] compare(i, n), direction=LT
+}}
+
+ENTRY e {{
+  {_lines(f"{name} = {value}" for name, value in zip(names, arguments, strict=True))}
+  n = s32[] parameter({states})
+  zero = s32[] constant(0)
+  begin = {carried} tuple(zero, n, {", ".join(names)})
+  end = {carried} while(begin), condition=cond, body=body
+  {_lines(f"y{i} = {array} get-tuple-element(end), index={i + 2}" for i in range(states))}
+  ROOT r = ({", ".join([array] * states)}) tuple({", ".join(f"y{i}" for i in range(states))})
+}}
+"""
+    return LoopProgram(text, states, shape, count, computed)
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "\n  ".join(lines)
+
+
+def _body(draw: random.Random, array: str, shape: Sequence[int], states: int) -> str:
+    lines = [f"x{i} = {array} get-tuple-element(p), index={i + 2}" for i in range(states)]
+    old = [f"x{i}" for i in range(states)]
+    values = list(old)
+    for v in range(draw.randint(1, 6)):
+        op, a, b, name = draw.choice(OPS), draw.choice(values), draw.choice(values), f"v{v}"
+        if op in ("average", "difference"):
+            opcode = "add" if op == "average" else "subtract"
+            lines.append(f"{name}.whole = {array} {opcode}({a}, {b})")
+            lines.append(f"{name} = {array} multiply({name}.whole, half)")
+        elif op == "half":
+            lines.append(f"{name} = {array} multiply({a}, half)")
+        elif op == "maximum":
+            lines.append(f"{name} = {array} maximum({a}, {b})")
+        elif op == "reverse":
+            dimension = draw.randrange(len(shape))
+            lines.append(f"{name} = {array} reverse({a}), dimensions={{{dimension}}}")
+        elif op == "turn":
+            if len(shape) == 2 and shape[0] == shape[1]:
+                lines.append(f"{name} = {array} transpose({a}), dimensions={{1,0}}")
+            else:
+                flat = f"f32[{prod(shape)}]"
+                lines.append(f"{name}.flat = {flat} reshape({a})")
+                lines.append(f"{name}.turned = {flat} reverse({name}.flat), dimensions={{0}}")
+                lines.append(f"{name} = {array} reshape({name}.turned)")
+        else:
+            lines.append(f"{name} = {array} {op}({a})")
+        values.append(name)
+    chosen = [draw.choice(values + old) for _ in range(states)]
+    carried = f"({', '.join(['s32[]', 's32[]'] + [array] * states)})"
+    lines.append(f"ROOT t = {carried} tuple(next, n, {', '.join(chosen)})")
+    return _lines(lines)
