@@ -14,7 +14,8 @@ def limited(memory: int | None) -> Iterator[None]:
     """Make allocations fail with MemoryError if the process would exceed `memory` bytes.
 
     The limit counts private memory (RLIMIT_DATA), not files that are mapped. An existing lower
-    limit is kept.
+    limit is kept. A process that holds more than `memory` already may reuse what it holds: the C
+    library's heap keeps freed blocks, and only growth can fail.
     """
     if memory is None:
         yield

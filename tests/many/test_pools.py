@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,12 @@ def values(outcomes: list[Outcome]) -> list[Any]:
     return [outcome.value for outcome in outcomes]
 
 
+def allocated(pool: Pool) -> list[Any]:
+    """Allocate more than the limit, then less."""
+    jobs = [Job("large", ("allocate", 2 * LIMIT)), Job("small", ("allocate", 1 << 20))]
+    return values(pool.run(jobs, do, retries=0, listener=Heard()))
+
+
 def test_results_in_the_order_of_the_jobs(pool: Pool) -> None:
     heard = Heard()
     outcomes = pool.run(say(6), do, retries=0, listener=heard)
@@ -79,10 +87,14 @@ def test_function_that_raises(pool: Pool) -> None:
     assert heard.lost == [("bad", "KeyError: 'x'")] * 2
 
 
-def test_memory_has_a_limit(pool: Pool) -> None:
-    jobs = [Job("large", ("allocate", 2 * LIMIT)), Job("small", ("allocate", 1 << 20))]
-    outcomes = pool.run(jobs, do, retries=0, listener=Heard())
-    assert values(outcomes) == ["no memory", 1 << 20]
+def test_memory_has_a_limit(local: DaskPool) -> None:
+    assert allocated(local) == ["no memory", 1 << 20]
+
+
+def test_memory_of_one_process_has_a_limit() -> None:
+    """In a process of its own: this one may have kept more memory than the limit in its heap."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
+        assert fresh.submit(allocated, SerialPool(LIMIT)).result() == ["no memory", 1 << 20]
 
 
 def test_killed_workers_lose_their_own_jobs(local: DaskPool, tmp_path: Path) -> None:
