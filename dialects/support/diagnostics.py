@@ -42,9 +42,6 @@ def _to_stderr(message: Message) -> None:
     print(message.render(), file=sys.stderr)
 
 
-_handler: ContextVar[Handler] = ContextVar("neuronir_message_handler", default=_to_stderr)
-
-
 def printing(level: int) -> Handler:
     """Return a handler that prints messages of this level or above to stderr."""
 
@@ -55,8 +52,12 @@ def printing(level: int) -> Handler:
     return handler
 
 
+_by_default = printing(LEVEL_OF["warning"])
+_handler: ContextVar[Handler] = ContextVar("neuronir_message_handler", default=_by_default)
+
+
 def emit(severity: Severity, text: str, *, location: SourceLocation | str | None = None) -> None:
-    """Emit `text` to the current handler; to stderr if there is none."""
+    """Emit `text` to the current handler; if there is none, warnings and notes go to stderr."""
     _handler.get()(Message(severity, text, location))
 
 
