@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr
 from xdsl.dialects.tensor import ExtractSliceOp, InsertSliceOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from neuronir.dialects.hlo.data_movement import BroadcastOp
 from neuronir.dialects.hlo.unary import CopyOp
 from neuronir.dialects.tile.ops import EmptyOp, ScanOp
 from neuronir.dialects.tile.rules import shape_of
@@ -86,16 +87,7 @@ def _in_pieces(op: Operation, it: Recurrence, begin: SSAValue, piece: int) -> SS
     place = [0] * len(shape)
     place[along] = DYNAMIC_INDEX
     properties = slice_properties(place, dims)
-    parts = [
-        inside.insert(
-            ExtractSliceOp.build(
-                operands=[a, [at], [], []],
-                result_types=[tensor(dims, element(a))],
-                properties=properties,
-            )
-        ).results[0]
-        for a in it.arrays
-    ]
+    parts = [_part(inside, a, at, along, piece) for a in it.arrays]
     found = scan(inside, it.kind, parts, state, along, backwards)
     last = [0] * len(shape)
     last[along] = 0 if backwards else piece - 1
@@ -122,6 +114,27 @@ def _in_pieces(op: Operation, it: Recurrence, begin: SSAValue, piece: int) -> SS
         erase_dead(inner)
     _read_last(op, loop.results[1], 0 if backwards else shape[along] - 1, along)
     return loop.results[0]
+
+
+def _part(build: Emitter, array: SSAValue, at: SSAValue, along: int, piece: int) -> SSAValue:
+    """Return `piece` positions of an array from `at` on; a broadcast is moved behind the slice."""
+    shape = shape_of(array)
+    dims = (*shape[:along], piece, *shape[along + 1 :])
+    op = array.owner
+    if isinstance(op, BroadcastOp):
+        mapped = list(ints(op, "dimensions"))
+        operand = op.operands[0]
+        if along in mapped:
+            operand = _part(build, operand, at, mapped.index(along), piece)
+        return build.broadcast(operand, dims, mapped)
+    place = [0] * len(shape)
+    place[along] = DYNAMIC_INDEX
+    op = ExtractSliceOp.build(
+        operands=[array, [at], [], []],
+        result_types=[tensor(dims, element(array))],
+        properties=slice_properties(place, dims),
+    )
+    return build.insert(op).results[0]
 
 
 def _read_last(op: Operation, state: SSAValue, place: int, along: int) -> None:

@@ -202,6 +202,8 @@ class Written:
             self.last.operands[i] = self.renewed(v, self.last)
         for op in reversed(self.old):
             if is_source(op):
+                for i, v in enumerate(op.operands):
+                    op.operands[i] = self.renewed(v, op)
                 continue
             for r in op.results:
                 if r in self.mapping:
