@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from neuronir.dialects.nc.footprint import shapes_meet
-from neuronir.passes.nc.dependence import Memory, Shared, conflict
+from neuronir.passes.nc.dependence import Memory, Shared, conflict, register_uses
 from neuronir.passes.nc.listing import LOOP, Access, Listing, Node
 
 # Distances are searched one by one up to here; larger distances count as this one.
@@ -59,12 +59,16 @@ class Analysis:
     def run_loop(self, loop: Node) -> list[dict[tuple[int, int], Dependence]]:
         """Visit the iterations of one loop alone and return the dependences of its instructions.
 
-        They are keyed by position, and by (instruction, loop).
+        They are keyed by position, and by (instruction, loop). Instructions of nested loops do not
+        have those on registers of the loop around.
         """
         self.memories = {}
         first = loop.body[0].place
         self._block(loop.body, first)
         self._carried(loop.body, loop.loop, first)
+        for user, load in register_uses([n for n in loop.body if n.record is not None]):
+            known = Dependence(load.place, loop.loop, 0, True)
+            self.found[user.place][(load.place, -1)] = known
         return self.found
 
     def _block(self, nodes: Sequence[Node], place: int) -> int:

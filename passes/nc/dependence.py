@@ -6,7 +6,7 @@ stays as small as the live data, and the total time is near-linear in the number
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import chain
 
 from xdsl.ir import Operation
@@ -292,13 +292,15 @@ def dependences(
             # A read after the last write orders nothing.
             if key in memories and (access.write or node.index < last_write[key]):
                 memories[key].note(access)
-    _through_registers(nodes, result)
+    for user, load in register_uses(nodes):
+        result[user.index][load.index] = True
     return result
 
 
-def _through_registers(nodes: Sequence[Node], result: Predecessors) -> None:
-    """Add the dependences of instructions, or loops around them, on the registers that they
-    read.
+def register_uses(nodes: Sequence[Node]) -> Iterator[tuple[Node, Node]]:
+    """Yield each instruction, or loop around it, that reads a register, with the register's load.
+
+    Both are among `nodes`.
     """
     loads = [n for n in nodes if n.record is not None and n.record.opcode == "register_load"]
     if not loads:
@@ -310,4 +312,4 @@ def _through_registers(nodes: Sequence[Node], result: Predecessors) -> None:
             while user is not None and user not in places:
                 user = user.parent_op()
             if user is not None:
-                result[places[user].index][load.index] = True
+                yield places[user], load
