@@ -26,6 +26,7 @@ from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, integer
 from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.hlo.while_carry import GTE
+from neuronir.passes.tile.group import root_of
 from neuronir.passes.tile.retile import slice_properties
 
 ON_CHIP = 3 << 19
@@ -193,7 +194,7 @@ class _Writer:
 
     def _strip(self, source: SSAValue) -> SSAValue:
         """Return the array to slice: a copy of a small array, which is loaded at once."""
-        outer = source.owner
+        outer = root_of(source).owner
         loaded = isinstance(outer, Block) or isinstance(outer, ExtractSliceOp)
         if not loaded or not self._keeps() or not _stays(source):
             return source

@@ -5,10 +5,9 @@ from math import prod
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr
-from xdsl.dialects.tensor import ExtractSliceOp, InsertSliceOp
+from xdsl.dialects.tensor import InsertSliceOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from neuronir.dialects.hlo.data_movement import BroadcastOp
 from neuronir.dialects.hlo.unary import CopyOp
 from neuronir.dialects.tile.ops import EmptyOp, ScanOp
 from neuronir.dialects.tile.rules import shape_of
@@ -17,6 +16,7 @@ from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, ints, tensor
 from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.tile.retile import slice_properties
+from neuronir.passes.tile.sink_slices import slice_of
 
 LONGEST = 4096
 """Limit of elements of a row: longer rows are processed in parts, in a loop."""
@@ -117,24 +117,10 @@ def _in_pieces(op: Operation, it: Recurrence, begin: SSAValue, piece: int) -> SS
 
 
 def _part(build: Emitter, array: SSAValue, at: SSAValue, along: int, piece: int) -> SSAValue:
-    """Return `piece` positions of an array from `at` on; a broadcast is moved behind the slice."""
+    """Return `piece` positions of an array from `at` on."""
     shape = shape_of(array)
-    dims = (*shape[:along], piece, *shape[along + 1 :])
-    op = array.owner
-    if isinstance(op, BroadcastOp):
-        mapped = list(ints(op, "dimensions"))
-        operand = op.operands[0]
-        if along in mapped:
-            operand = _part(build, operand, at, mapped.index(along), piece)
-        return build.broadcast(operand, dims, mapped)
-    place = [0] * len(shape)
-    place[along] = DYNAMIC_INDEX
-    op = ExtractSliceOp.build(
-        operands=[array, [at], [], []],
-        result_types=[tensor(dims, element(array))],
-        properties=slice_properties(place, dims),
-    )
-    return build.insert(op).results[0]
+    starts = [at if d == along else 0 for d in range(len(shape))]
+    return slice_of(build, array, starts, [*shape[:along], piece, *shape[along + 1 :]])
 
 
 def _read_last(op: Operation, state: SSAValue, place: int, along: int) -> None:

@@ -18,7 +18,7 @@ from neuronir.dialects.tile.interface import unchanged_ops
 from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.statistics import record
 from neuronir.passes.tile.fit import check_types, programs
-from neuronir.passes.tile.group import Group, is_cast, is_source, is_view
+from neuronir.passes.tile.group import Group, is_source, is_view
 from neuronir.passes.tile.grouping import Grouping
 from neuronir.passes.tile.insert_results import insert_results
 from neuronir.passes.tile.join_arrays import join_arrays
@@ -27,6 +27,7 @@ from neuronir.passes.tile.plugins import load_rules
 from neuronir.passes.tile.recompute import recompute
 from neuronir.passes.tile.residency import may_stay, settle
 from neuronir.passes.tile.room import Room, room_bytes
+from neuronir.passes.tile.sink_slices import sink_slices
 from neuronir.passes.tile.where import Where
 
 MOST_CHANGES = 4
@@ -56,6 +57,7 @@ class TileFusePass(ModulePass):
         room = Room(room_bytes(machine, self.room))
         for function in programs(op):
             check_types(function, machine)
+            sink_slices(function)
             fuse_block(function.body.block, machine, room)
             record(self.name, "arrays joined", join_arrays(function.body.block))
             record(self.name, "arrays inserted", insert_results(function.body.block))
@@ -175,7 +177,7 @@ class Written:
         if value in inside:
             return inside[value]
         op = value.owner
-        if not isinstance(op, Operation) or not is_view(op) or is_cast(op):
+        if not isinstance(op, Operation) or not is_view(op):
             return value
         copy = clone(op, {v: self._seen(v, first, inside) for v in op.operands})
         assert first.parent is not None
