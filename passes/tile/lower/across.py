@@ -88,26 +88,26 @@ def turn_partitions(state: Lower, op: Operation, partial: Form, out: Form, alu: 
 
     The operand is transposed to the free axis, reduced, and broadcast back to all partitions.
     """
-    rows, m = partial.partitions, state.machine
+    rows, wide, m = partial.partitions, out.partitions, state.machine
     kept, reduced = kept_and_reduced(op, partial.partition)
     for first, count in _columns(partial, m.partitions):
         turned = _turn(state, View(partial.buffer, 0, rows, ((1, count),), first), count, rows)
         least = state.emitter.sbuf(count, prod(n for n, _ in kept) or 1, DType.F32)
-        width = prod(n for n, _ in kept)
         source = replace(turned, free=tuple((s, n) for n, s in (*kept, *reduced)))
         result = View(least, 0, count, _dense([n for n, _ in kept]))
         params = {"op": alu, "axes": len(reduced)}
         state.emitter.emit("tensor_reduce", [result], [source], params, Engine.DVE)
-        order = _order(partial, kept, reduced)
+        order = _order(partial, kept, reduced, wide)
         if any(stride == 0 for stride, _ in order) or len(order) > 1:
-            wide = state.emitter.sbuf(count, rows, DType.F32)
+            again = prod(n for _, n in order)
+            copied = state.emitter.sbuf(count, again, DType.F32)
             state.emitter.copy(
-                View(wide, 0, count, _dense([n for _, n in order])),
+                View(copied, 0, count, _dense([n for _, n in order])),
                 View(least, 0, count, tuple(order)),
             )
-            least, width = wide, rows
-        back = _turn(state, View(least, 0, count, ((1, width),)), rows, count)
-        state.emitter.copy(_columns_of(out, rows, first, count), back)
+            least = copied
+        back = _turn(state, View(least, 0, count, ((1, wide),)), wide, count)
+        state.emitter.copy(_columns_of(out, wide, first, count), back)
 
 
 def _turn(state: Lower, source: View, wide: int, rows: int) -> View:
@@ -119,14 +119,20 @@ def _turn(state: Lower, source: View, wide: int, rows: int) -> View:
 
 
 def _order(
-    partial: Form, kept: list[tuple[int, int]], reduced: list[tuple[int, int]]
+    partial: Form, kept: list[tuple[int, int]], reduced: list[tuple[int, int]], wide: int
 ) -> list[tuple[int, int]]:
-    """Return (stride, size) dims that read the reduced values once per partition, in order."""
-    dense = [s for s, _ in _dense([n for n, _ in kept])] if kept else []
+    """Return (stride, size) dims that read the reduced values once for each of at least `wide`
+    partitions, in order: those of `partial`, again and again.
+    """
+    if not kept:
+        return [(0, wide)]
+    dense = [s for s, _ in _dense([n for n, _ in kept])]
     strides = dict(zip([s for _, s in kept], dense, strict=True))
     dims = [(strides[s], n) for n, s in kept] + [(0, n) for n, _ in reduced]
     steps = [s for _, s in (*kept, *reduced)]
-    return [d for _, d in sorted(zip(steps, dims, strict=True), key=lambda p: -p[0])]
+    order = [d for _, d in sorted(zip(steps, dims, strict=True), key=lambda p: -p[0])]
+    times = -(-wide // partial.partitions)
+    return order if times == 1 else [(0, times), *order]
 
 
 def _groups(op: Operation, partial: Form) -> np.ndarray:
