@@ -1,8 +1,8 @@
-"""hlo-gather-to-dot: rewrite table lookups as dots, for machines without computed addresses."""
+"""hlo-gather-to-dot: rewrite table lookups as dots, where a machine has no faster way."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial, reduce
 from math import prod
 
@@ -12,11 +12,13 @@ from xdsl.dialects.builtin import IntegerType, ModuleOp, bf16, f32, i1, i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.support.dtypes import byte_size, is_float, is_unsigned
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.index_vectors import component, groups_of, index_dims
-from neuronir.passes.hlo.support.values import constant, element, integer, ints, shape, tensor
+from neuronir.passes.hlo.support.values import constant, element, integer, ints, shape, size, tensor
 from neuronir.passes.hlo.support.walk import blocks, rewrite_block
 from neuronir.passes.statistics import record
 
@@ -27,33 +29,53 @@ _TOP_BITS = -65536
 
 Digits are truncated, because the largest values would round to infinity.
 """
+_GAIN = 0.7
+"""The estimated time of dots must be below this share of that of the descriptors."""
+_SPECIAL = 4
+"""The values that are selected by their codes: both infinities, NaN and -0."""
 
 
 @dataclass(frozen=True)
 class HloGatherToDotPass(ModulePass):
     """Rewrite gathers of rows as dots with one-hot rows.
 
-    Use this pass for machines without indirect addressing in transfers. Comparing an index with all
-    row numbers gives a one-hot row, and the tensor engine multiplies it with the table. The result
-    is exact: an fp32 table is the sum of three bf16 tables (8 bits of the significand each), and
-    each sum has one nonzero term. Indices are clamped as in HLO. Infinities, NaN and -0 are
-    selected by a second dot on their codes; a constant table without such values needs one dot. A
-    gather must have one index position for each row and take all other dimensions completely; other
-    gathers are not changed. Gathers with a batch become dots with a batch, or, if each table gives
-    one row, a select and a maximum.
+    Without options, all such gathers are rewritten, for machines without indirect addressing in
+    transfers. With `target`, only those that the machine computes faster than it makes a descriptor
+    for each index: many indices into a table of floats with few, narrow rows, such as the relative
+    position bias of T5. An fp32 table takes one dot in fp32 then, which must not be cast: the pass
+    runs after hlo-auto-cast. Rows of one element stay, which POOL gathers within SBUF.
+
+    Comparing an index with all row numbers gives a one-hot row, and the tensor engine multiplies it
+    with the table. The result is exact: without `target`, an fp32 table is the sum of three bf16
+    tables (8 bits of the significand each, down to 2^-133), and each sum has one nonzero term.
+    Indices are clamped as in HLO. Infinities, NaN and -0 are selected by a second dot on their
+    codes; a constant table without such values needs one dot. A gather must have one index position
+    for each row and take all other dimensions completely; other gathers are not changed. Gathers
+    with a batch become dots with a batch, or, if each table gives one row, a select and a maximum.
     """
 
     name = "hlo-gather-to-dot"
+    target: str = field(
+        default="",
+        metadata={
+            "help": "machine whose costs are compared; without it, all gathers are rewritten"
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        machine = get_machine(self.target) if self.target else None
         count = 0
         for block in tuple(blocks(op)):
-            count += rewrite_block(block, {"hlo.gather": (gather_to_dot,)}, inner=False)
+            rule = partial(gather_to_dot, machine)
+            count += rewrite_block(block, {"hlo.gather": (rule,)}, inner=False)
         record(self.name, "gathers rewritten", count)
 
 
-def gather_to_dot(op: Operation, e: Emitter) -> SSAValue | None:
-    """Rewrite a gather whose windows are full or of size one along each dimension."""
+def gather_to_dot(machine: Machine | None, op: Operation, e: Emitter) -> SSAValue | None:
+    """Rewrite a gather whose windows are full or of size one along each dimension.
+
+    With a machine, only if that is faster there.
+    """
     table, indices = op.operands
     dims, sizes = shape(table), ints(op, "slice_sizes")
     if 0 in dims:
@@ -63,6 +85,8 @@ def gather_to_dot(op: Operation, e: Emitter) -> SSAValue | None:
     rows = prod(dims[d] for d in moved)
     single = all(sizes[d] == 1 and d in start_map for d in moved)
     if not moved or not single or rows > _LARGEST_TABLE:
+        return None
+    if machine is not None and (batch or not _is_faster(machine, op, rows)):
         return None
     vector_dim = integer(op, "index_vector_dim")
     index_batch = ints(op, "start_indices_batching_dims")
@@ -85,18 +109,52 @@ def gather_to_dot(op: Operation, e: Emitter) -> SSAValue | None:
         e.iota(ones, len(ones) - 1, element(numbers)),
         "EQ",
     )
+    wide = machine is not None
     if groups and shape(numbers)[-1] == 1 and is_float(element(table)):
         found = _largest_of_one(e, chosen, matrix)
     elif is_float(element(table)) and _may_be_special(table):
-        found = _with_special(e, chosen, matrix)
+        found = _with_special(e, chosen, matrix, wide)
     else:
-        found = _product(e, chosen, matrix)
+        found = _product(e, chosen, matrix, wide)
     order = index_dims(indices, vector_dim, index_batch)
     collapsed = ints(op, "collapsed_slice_dims")
     kept = [d for d in (*moved, *rest) if d not in collapsed]
     index_shape = (shape(indices)[d] for d in order)
     found = e.reshape(found, (*index_shape, *(sizes[d] for d in kept)))
-    return e.transpose(found, _places(op, order, kept))
+    return e.convert(e.transpose(found, _places(op, order, kept)), element(table))
+
+
+def _is_faster(machine: Machine, op: Operation, rows: int) -> bool:
+    """Return whether dots take less time than a descriptor for each index.
+
+    `rows` of the table must fit the partitions. Known indices need no descriptors at run time.
+    """
+    table, indices = op.operands
+    width = size(table) // rows
+    if not is_float(element(table)) or constant(indices) is not None:
+        return False
+    if element(table) == f32 and DType.F32.name not in machine.matmul_dtypes:
+        return False
+    if width < 2 or rows > machine.partitions:
+        return False
+    count = size(op.results[0]) // width
+    dots = lookup_ns(machine, count, rows, width, _SPECIAL if _may_be_special(table) else 0)
+    return dots < _GAIN * count * machine.dma_software_descriptor_ns
+
+
+def lookup_ns(machine: Machine, count: int, rows: int, width: int, special: int) -> float:
+    """Return the estimated time of a lookup of `count` rows by dots: that of ACT and DVE.
+
+    Each tile of indices, one on each partition, compares them with `rows` numbers (an instruction
+    of two inputs and a conversion), and copies the marks from PSUM, where PE transposed them. Each
+    element is copied from PSUM, and compared with the codes of `special` values that are selected.
+    """
+    tiles = math.ceil(count / machine.partitions)
+    select = 1 + machine.dve_two_input_cycles
+    marks = rows * (machine.dve_two_input_cycles + 1)
+    transposed = machine.partitions + machine.dve_overhead_cycles
+    cycles = tiles * (transposed + marks + width * (1 + special * select))
+    return cycles / machine.dve_ghz + 4 * machine.dma_fixed_ns
 
 
 def _signed(e: Emitter, numbers: SSAValue) -> SSAValue:
@@ -137,7 +195,7 @@ def _largest_of_one(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
     return e.reshape(e.reduce(left, -math.inf, [1], "maximum"), (groups, 1, width))
 
 
-def _with_special(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
+def _with_special(e: Emitter, chosen: SSAValue, matrix: SSAValue, wide: bool) -> SSAValue:
     """Multiply one-hot rows by a table that may contain infinities, NaN and -0.
 
     These are selected by their number in a separate table, because 0 times infinity is NaN and 0
@@ -156,35 +214,34 @@ def _with_special(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
     for number, (_, where) in enumerate(special, 1):
         codes = e.select(where, e.fill_like(number, zero), codes)
     plain = e.select(e.compare(codes, zero, "EQ"), matrix, e.fill_like(0, matrix))
-    found = _product(e, chosen, plain)
-    code = _dot(e, e.convert(chosen, bf16), codes)
+    found = _product(e, chosen, plain, wide)
+    code = _dot(e, e.convert(chosen, bf16), codes, wide)
     for number, (value, _) in enumerate(special, 1):
         found = e.select(e.compare_number(code, number, "EQ"), e.fill_like(value, found), found)
     return found
 
 
-def _product(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
+def _product(e: Emitter, chosen: SSAValue, matrix: SSAValue, wide: bool) -> SSAValue:
     """Multiply one-hot rows by a table, exactly in the type of the table."""
     type_ = element(matrix)
     if type_ == i1:
-        return e.compare_number(_product(e, chosen, e.convert(matrix, bf16)), 0, "NE")
-    if type_ != f32:
-        return _dot(e, e.convert(chosen, type_), matrix)
+        return e.compare_number(_product(e, chosen, e.convert(matrix, bf16), wide), 0, "NE")
+    if type_ != f32 or wide:  # wide: a machine that multiplies fp32
+        return _dot(e, e.convert(chosen, type_), matrix, wide)
     ones = e.convert(chosen, bf16)
-    terms = [e.convert(_dot(e, ones, digit), f32) for digit in digits(e, matrix)]
+    terms = [e.convert(_dot(e, ones, digit, wide), f32) for digit in digits(e, matrix)]
     return reduce(partial(e.binary, "add"), terms)
 
 
-def _dot(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
-    batch = tuple(range(len(shape(chosen)) - 2))
-    return e.op(
-        "dot",
-        [chosen, matrix],
-        lhs_batch_dims=batch,
-        rhs_batch_dims=batch,
-        lhs_contracting_dims=(len(batch) + 1,),
-        rhs_contracting_dims=(len(batch),),
-    )
+def _dot(e: Emitter, chosen: SSAValue, matrix: SSAValue, wide: bool) -> SSAValue:
+    """Return the rows of [..., rows, width] that `chosen` [..., n, rows] selects; f32 if `wide`."""
+    batch = len(shape(chosen)) - 2
+    properties = {name: i64_array(range(batch)) for name in ("lhs_batch_dims", "rhs_batch_dims")}
+    properties["lhs_contracting_dims"] = i64_array([batch + 1])
+    properties["rhs_contracting_dims"] = i64_array([batch])
+    dims = (*shape(chosen)[:-1], shape(matrix)[-1])
+    type_ = tensor(dims, f32 if wide else element(matrix))
+    return e.emit("dot", [chosen, matrix], type_, properties)
 
 
 def digits(e: Emitter, matrix: SSAValue) -> list[SSAValue]:
