@@ -9,7 +9,7 @@ from xdsl.passes import ModulePass
 
 from neuronir.passes.hlo.inline import drop_unused_functions
 from neuronir.passes.hlo.support.walk import COMPOSITE, functions, is_dead
-from neuronir.passes.hlo.while_carry import narrow_while
+from neuronir.passes.hlo.while_carry import forward_invariants, narrow_while
 from neuronir.passes.statistics import record
 
 
@@ -23,6 +23,8 @@ def sweep(block: Block) -> int:
     op = block.last_op
     while op is not None:
         previous = op.prev_op
+        if op.name == "hlo.while":
+            forward_invariants(op)
         if is_dead(op):
             op.detach()
             op.erase()
@@ -48,7 +50,8 @@ class HloDcePass(ModulePass):
     """Remove ops without users and side effects, and unused private functions.
 
     The pass makes one backward walk. It also removes elements of the tuple that a while loop
-    carries if no user, no condition and no other live element reads them.
+    carries if no user, no condition and no other live element reads them. Users of an element
+    that the loop does not change read its initial value, so a loop without other users is removed.
     """
 
     name = "hlo-dce"

@@ -99,6 +99,21 @@ def live_elements(parts: WhileParts, *, condition: bool = True) -> set[int]:
     return live
 
 
+def forward_invariants(op: Operation) -> None:
+    """Let the users of elements that a loop does not change read the initial values instead."""
+    parts = while_parts(op)
+    if parts is None:
+        return
+    for use in tuple(op.results[0].uses):
+        if use.operation.name != GTE:
+            continue
+        i = integer(use.operation, "index")
+        if carried_index(parts.next[i], parts.body) == i:
+            use.operation.results[0].replace_all_uses_with(parts.init[i])
+            use.operation.detach()
+            use.operation.erase()
+
+
 def narrow_while(op: Operation) -> Operation | None:
     """Rebuild a loop without dead elements; return None if all are live."""
     parts = while_parts(op)

@@ -2,6 +2,7 @@
 the iterations.
 """
 
+from collections.abc import Callable
 from math import prod
 
 from xdsl.dialects import arith, scf
@@ -55,11 +56,21 @@ def write_loops(block: Block) -> None:
     for op in list(block.ops):
         if op.name != "hlo.while":
             continue
+        found = None
         loop = counted_loop(op)
-        if loop is not None:
-            write_loops(_Writer(loop, None).write())
-        elif (found := runtime_loop(op)) is not None:
-            write_loops(_Writer(found.loop, found).write())
+        if loop is None:
+            found = runtime_loop(op)
+            loop = None if found is None else found.loop
+        if loop is None:
+            continue
+        if loop.written or loop.states:
+            write_loops(_Writer(loop, found).write())
+        else:  # It changes nothing; scf.for without results would count as an effect.
+            replace_loop(loop, Emitter(op), _initial(loop))
+
+
+def _initial(loop: CountedLoop) -> Callable[[int], SSAValue]:
+    return lambda i: loop.parts.init[i]
 
 
 class _Writer:
