@@ -23,9 +23,10 @@ from neuronir.dialects.nc.instruction import (
     AccessPattern,
     Instruction,
 )
+from neuronir.passes.nc.flow_frames import Frames
 from neuronir.passes.nc.flow_memory import FlowMemory
 from neuronir.passes.nc.flow_paint import UNWRITTEN, Region, Write, run, solid
-from neuronir.passes.nc.flow_values import COUNTS, Cut, Flow, Place, Step, Values
+from neuronir.passes.nc.flow_values import COUNTS, Cut, Flow, Framed, Place, Step, Values
 from neuronir.passes.nc.listing import LOOP, Access, Listing, Node
 from neuronir.passes.nc.provenance import shifts_of
 from neuronir.passes.nc.spill_writer import SPILL
@@ -81,6 +82,8 @@ class _Run:
         }
         self.sources: dict[int, int] = {}
         self.registers: dict[int, int] = {}
+        self.frames = Frames(values)
+        self.framed: list[Place] = []
         self.loads = 0
         self.loaded: dict[Operation, int] = {}  # symbols of registers, by their loads
         self.env: dict[int, int] = {}
@@ -91,14 +94,32 @@ class _Run:
     def run(self) -> Flow:
         """Visit the whole program."""
         steps = self._steps(self.listing.nodes)
+        self._make_frames()
         for buffer in self.listing.buffers:
             if buffer.loop >= 0 and not self.listing.placed and buffer.key in self.memories:
                 self.fresh.setdefault(buffer.loop, []).append(self.memories[buffer.key])
         self._block(steps)
+        self.frames.close_all(self._tick)
         for buffer in self.listing.buffers:
             if buffer.role == "output" and buffer.key in self.memories:
                 self.flow.outputs[buffer.name] = self.memories[buffer.key].final()
         return self.flow
+
+    def _make_frames(self) -> None:
+        for place in self.framed:
+            assert place.memory is not None and place.inside is not None
+            region = place.memory.regions[place.number]
+            self.frames.add(place.memory, place.inside.registers, region)
+        self.frames.settle()
+        for place in self.framed:
+            assert place.memory is not None and place.inside is not None
+            region = place.memory.regions[place.number]
+            frame = self.frames.frame_of(place.memory, place.inside.registers, region)
+            place.inside.frame, place.inside.place.memory = frame, frame.memory
+
+    def _tick(self) -> int:
+        self.time += 1
+        return self.time
 
     def _memory_key(self, buffer: int) -> int:
         """Return the memory of an operand:
@@ -126,7 +147,7 @@ class _Run:
     def _step(self, node: Node, record: Instruction) -> Step:
         reads = [a for a in node.accesses if not a.write]
         writes = [a for a in node.accesses if a.write]
-        reads += [a for a in writes if a.partial or _by_register(a)]
+        reads += [a for a in writes if a.partial]
         result = -1
         if node.op.results:
             result = REGISTER + self.loads
@@ -174,7 +195,12 @@ class _Run:
         base = buffer.address if self.listing.placed and buffer.space == Space.HBM else 0
         start, stop, shape = access.start, access.stop, access.shape
         const, terms = pattern.address.const - base, pattern.address.terms
+        inside = None
         if _by_register(access):
+            registers = tuple(sorted(t for t in terms if REGISTER <= t[0] < LOOP))
+            loops = tuple(t for t in terms if t[0] >= LOOP)
+            place = Place(None, -1, -1, start, stop, shape, const, loops)
+            inside = Framed(registers, place)
             const, terms = access.low - base, ()
             shape = run(access.high - access.low)
         if key not in self.written:
@@ -194,7 +220,10 @@ class _Run:
         number = -1
         if not terms:
             number = memory.number(Region(start, stop, const, shape))
-        return Place(memory, -1, number, start, stop, shape, const, terms)
+        found = Place(memory, -1, number, start, stop, shape, const, terms, inside=inside)
+        if inside is not None:
+            self.framed.append(found)
+        return found
 
     def _see_through(self, step: Step, record: Instruction) -> None:
         """Determine whether an instruction only fills memory with values of a known source."""
@@ -277,6 +306,7 @@ class _Run:
             memory for n in range(node.loop, node.last_loop + 1) for memory in self.fresh.get(n, ())
         ]
         for i in range(trips):
+            self.frames.clear(fresh)
             for memory in fresh:
                 memory.clear()
             self.env[symbol] = i
@@ -311,6 +341,8 @@ class _Run:
 
     def _instruction(self, step: Step) -> None:
         self.time += 1
+        if self.frames.open:
+            self._enter(step)
         if step.kind and self._seen_through(step):
             return
         key = [step.signature]
@@ -322,6 +354,11 @@ class _Run:
             if number < 0:
                 number = self._number(place, step.shift)
             key += place.memory.read(number)
+        for place in step.reads:
+            if place.inside is not None and place.memory is not None:
+                frame = place.inside.place
+                assert frame.memory is not None
+                key += frame.memory.read(self._number(frame, step.shift))
         for operand, symbol, c in step.registers:
             key += (operand, self.registers.get(symbol, UNWRITTEN), c)
         value = self._value(step, key)
@@ -333,12 +370,28 @@ class _Run:
             self.registers[step.result] = value
         for role, place in enumerate(step.writes):
             assert place.memory is not None
-            number, address = place.number, place.const
+            inner = place if place.inside is None else place.inside.place
+            assert inner.memory is not None
+            number, address = inner.number, inner.const
             if number < 0:
-                number = self._number(place, step.shift)
-                address = place.memory.regions[number].address
+                number = self._number(inner, step.shift)
+                address = inner.memory.regions[number].address
             made = Write(self.time, 8 * value + role, place.start, address)
-            place.memory.write(number, made)
+            if place.inside is None:
+                place.memory.write(number, made)
+            else:
+                assert place.inside.frame is not None
+                self.frames.write(place.inside.frame, number, made, self.registers)
+
+    def _enter(self, step: Step) -> None:
+        """Close the frames that an instruction may touch without being part of them."""
+        for place in (*step.reads, *step.writes):
+            if place.memory is None:
+                continue
+            number = place.number if place.number >= 0 else self._number(place, step.shift)
+            region = place.memory.regions[number]
+            frame = None if place.inside is None else place.inside.frame
+            self.frames.enter(place.memory, region, frame, self.registers, self._tick)
 
     def _value(self, step: Step, key: list[int]) -> int:
         """Return the number of an instruction.
