@@ -9,9 +9,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tests.differential.second.generate import program
+from tests.differential.second.generate import BUILDS, Build, build
 from tests.differential.second.judge import Configuration, Outcome, judge
 from tests.differential.second.oracle import values
+from tests.differential.shrink import Choices
 
 TARGETS, CASTS, OPTLEVELS = ("trn1", "inf1"), ("none", "matmult"), (2, 1, 3)
 EVERY = [Configuration(*c) for c in itertools.product(TARGETS, CASTS, OPTLEVELS)]
@@ -30,11 +31,12 @@ def outcomes(
     chosen: Sequence[Configuration],
     everywhere: bool = False,
     without: Sequence[str] = (),
+    build: Build = build,
 ) -> Iterator[tuple[int, Configuration, Outcome]]:
     """What becomes of each seed but those whose program has a word of `without`; with `everywhere`
     a bad one is tried in the other configurations too."""
     for seed in seeds:
-        one = program(seed)
+        one = build(Choices(seed=seed), seed)
         if not one.roots:
             continue
         text = one.text()
@@ -59,6 +61,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Print the outcomes that are not right, then counts; status 1 where a result is wrong."""
     parser = argparse.ArgumentParser(prog="tests.differential.second", description=__doc__)
     parser.add_argument("--seeds", default="0:100", metavar="A:B", help="default 0:100")
+    parser.add_argument("--kind", default="all", choices=BUILDS, help="kind of programs")
     parser.add_argument("--target", default="all", help="trn1, inf1 or all")
     parser.add_argument("--cast", default="all", help="none, matmult or all")
     parser.add_argument("--optlevel", default="all", help="1, 2, 3 or all")
@@ -89,7 +92,11 @@ def main(words: Sequence[str] | None = None) -> int:
     codes: Counter[str] = Counter()
     began = time.process_time()
     for seed, configuration, outcome in outcomes(
-        range(low, high), chosen, args.everywhere, [w for w in args.without.split(",") if w]
+        range(low, high),
+        chosen,
+        args.everywhere,
+        [w for w in args.without.split(",") if w],
+        BUILDS[args.kind],
     ):
         counts[configuration][outcome.kind] += 1
         if outcome.kind == "refused":
@@ -100,11 +107,11 @@ def main(words: Sequence[str] | None = None) -> int:
             line = " ".join(detail.split())[:400]
             print(f"{seed} {configuration} {outcome.kind}{seconds}: {line}", flush=True)
             if args.show:
-                print(program(seed).text(), outcome.detail, sep="\n")
+                print(BUILDS[args.kind](Choices(seed=seed), seed).text(), outcome.detail, sep="\n")
             if args.minimise and outcome.kind in BAD:
                 from tests.differential.second.minimise import minimise
 
-                small = minimise(seed, configuration, outcome)
+                small = minimise(seed, configuration, outcome, build=BUILDS[args.kind])
                 print(small.text(), judge(small, configuration).detail, sep="\n", flush=True)
     total: Counter[str] = Counter()
     for configuration in sorted(counts, key=str):

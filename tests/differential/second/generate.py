@@ -7,6 +7,7 @@ from tests.differential.second import (
     elementwise,
     indexed,
     movement,
+    nests,
     patterns,
     products,
     reductions,
@@ -51,3 +52,8 @@ def build(choices: Choices, seed: int) -> Program:
 def program(seed: int) -> Program:
     """The program of a seed."""
     return build(Choices(seed=seed), seed)
+
+
+Build = Callable[[Choices, int], Program]
+BUILDS: dict[str, Build] = {"all": build, "nests": nests.build_nests}
+"""Kinds of programs: of all families, or of loops, branches and updates in place."""

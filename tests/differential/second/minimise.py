@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tests.differential.second.generate import build
+from tests.differential.second.generate import Build, build
 from tests.differential.second.judge import Configuration, Outcome, judge
 from tests.differential.second.oracle import values
 from tests.differential.second.program import Instr, Program
@@ -15,7 +15,11 @@ Fails = Callable[[Program], bool]
 
 
 def minimise(
-    seed: int, configuration: Configuration, outcome: Outcome, tries: int = 250
+    seed: int,
+    configuration: Configuration,
+    outcome: Outcome,
+    tries: int = 250,
+    build: Build = build,
 ) -> Program:
     """The smallest program found that fails as the one of `seed` does."""
 

@@ -1,5 +1,6 @@
 """Every value of a program, computed by XLA's CPU backend."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -86,8 +87,26 @@ def fenced(program: Program) -> Program:
             fence = Instr(f"{instr.name}_f", "opt-barrier", shapes, (first,))
             instrs.append(fence)
             instr = replace(instr, operands=(fence.name, *rest))
-        instrs.append(instr)
+        called = tuple(_fenced_text(text) for text in instr.computations)
+        instrs.append(replace(instr, computations=called))
     return replace(program, instrs=instrs)
+
+
+_SLICED = re.compile(r"^  (?:ROOT )?(\w+) = \S+ (?:dynamic-slice|gather)\((\w+),")
+
+
+def _fenced_text(text: str) -> str:
+    """The same in the text of a computation."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        if found := _SLICED.match(line):
+            name, first = found.groups()
+            made = next(x for x in lines if x.startswith(f"  {first} = "))
+            shape = made.split(" = ")[1].split(" ")[0]
+            lines.append(f"  {name}_f = {shape} opt-barrier({first})")
+            line = line.replace(f"({first},", f"({name}_f,", 1)
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def values(program: Program) -> dict[str, Array]:
