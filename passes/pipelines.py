@@ -6,9 +6,13 @@ _FOUND = "hlo-inline,hlo-fold-conditional,hlo-unroll-while"
 SIMPLIFY = f"{_FOUND},{_CLEAN}"
 """One function without calls, inner tuples or dead code; static loops know their trip count."""
 
-UNROLL = (
-    f'hlo-inline,hlo-fold-conditional,hlo-unroll-while{{mode="unroll"}},hlo-emulate-uint64,{_CLEAN}'
-)
+
+def _unroll(options: str = "") -> str:
+    unroll = f'hlo-unroll-while{{mode="unroll"{options}}}'
+    return f"hlo-inline,hlo-fold-conditional,{unroll},hlo-emulate-uint64,{_CLEAN}"
+
+
+UNROLL = _unroll()
 """The same with static loops unrolled, except for large ones that can stay loops to the end."""
 
 UNROLL_ALL = 'hlo-unroll-while{mode="unroll" loop_ops=5000 simplify=true}'
@@ -24,22 +28,23 @@ def to_target(
     gathers: bool = True,
     integers: bool = True,
     scans: bool = True,
+    loops: bool = True,
 ) -> str:
     """Return the passes from an imported module to the form that the lowering of a target accepts.
 
     Loops of few iterations are unrolled. `gathers` says that the machine's transfers take addresses
     at run time, `integers` that one of its engines computes integers, and `scans` that one computes
-    recurrences along a row. Composites are found before the decomposition, which would split them.
-    Types are checked last, after dead code is removed.
+    recurrences along a row. With `loops`, long loops stay. Composites are found before the
+    decomposition, which would split them. Types are checked last, after dead code is removed.
     """
     turned = "" if relayout == "exact" else f' relayout="{relayout}"'
     cast = f'hlo-auto-cast{{mode="{auto_cast}" type="{cast_type}"{turned}}}'
     return ",".join(
         (
             *((f"{_FOUND},hlo-find-recurrences",) if scans else ()),
-            UNROLL if scans else UNROLL.replace('{mode="unroll"}', '{mode="unroll" loop_ops=5000}'),
+            _unroll(f"{'' if loops else ' loop_ops=5000'}{'' if gathers else ' addresses=false'}"),
             "hlo-fold-conditional{select=true}",
-            *(("hlo-join-loops", "hlo-hoist-products") if scans else ()),
+            *(("hlo-join-loops", "hlo-hoist-products") if loops else ()),
             "hlo-find-composites",
             *(() if gathers else ("hlo-gather-to-dot",)),
             f'hlo-decompose{{keep="logistic"{" scans=true" if scans else ""}}}',

@@ -54,6 +54,9 @@ loop may spill them in each of its iterations."""
 SEARCHED = 2500
 """Limit of ops of an nc program for which other tiles are tried although some fit."""
 TOO_LARGE = "NCC_EOOM002"
+TOO_LONG = "NCC_EBVF030"
+"""The code of a program whose unrolled loops exceed what a machine without control flow holds: the
+direct path, which cannot keep the loops either, has nothing to add."""
 DECLARED = ("NIR_TIL", "NIR_LOW", "NCC_")
 """Error codes with which a path may reject a program."""
 LARGEST = 3000
@@ -134,7 +137,7 @@ def choose_middle(
     except Exception as error:
         why = as_failure(error)
         if refused is not None:
-            if not _declared(why):
+            if not _declared(why) or TOO_LONG in why.diagnostic.text:
                 raise
             raise refused from error
         _tell(why, "compiled without phase tiled")

@@ -77,6 +77,7 @@ def pipeline_of(
                 gathers=table.addresses,
                 integers=table.integers,
                 scans=table.scans,
+                loops=table.loops,
             )
         else:
             text = _with_precision(text, cast, cast_type, relayout)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import DenseArrayBase
+from xdsl.dialects.builtin import DenseArrayBase, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import np_dtype
@@ -148,6 +148,33 @@ class CountedLoop:
             return None
         return Part(tuple(starts), *(moves[0] if moves else (None, None)))
 
+    def indexes(self, op: Operation) -> bool:
+        """Return whether an op computes an affine value, or compares two."""
+        if op.name == "hlo.compare":
+            return all(self.linear(v) is not None for v in op.operands)
+        values = [r for r in op.results if isinstance(r.type, TensorType)]
+        return bool(values) and all(self.linear(r) is not None for r in values)
+
+    def places(self, op: Operation) -> bool:
+        """Return whether the iteration alone determines what a dynamic slice of the body accesses:
+        a part of an invariant array, or the part of a written array.
+        """
+        if op.name == "hlo.dynamic_update_slice":
+            return any(self.parts.next[i] is op.results[0] for i in self.written)
+        kept = carried_index(op.operands[0], self.parts.body) in self.kept
+        return kept and self.part(op) is not None
+
+
+def counter_of(op: Operation) -> tuple[int, Linear, int] | None:
+    """Return the carried element that counts, its value, and the trip count; None if no element
+    counts or the trip count is not known.
+    """
+    numbers = op.attributes.get(COUNTER)
+    if "trip_count" not in op.properties or not isinstance(numbers, DenseArrayBase):
+        return None
+    counter, start, step = (int(n) for n in numbers.get_values())
+    return counter, Linear(step, start), integer(op, "trip_count")
+
 
 def counted_loop(op: Operation) -> CountedLoop | None:
     """Analyse a hlo.while as a loop over iterations.
@@ -155,18 +182,12 @@ def counted_loop(op: Operation) -> CountedLoop | None:
     Returns None if it is not such a loop, or if an array that it writes slice by slice is also read
     or not completely written.
     """
-    parts = while_parts(op)
-    numbers = op.attributes.get(COUNTER)
-    if (
-        parts is None
-        or "trip_count" not in op.properties
-        or not isinstance(numbers, DenseArrayBase)
-    ):
+    parts, found = while_parts(op), counter_of(op)
+    if parts is None or found is None:
         return None
-    counter, start, step = (int(n) for n in numbers.get_values())
-    count = integer(op, "trip_count")
+    counter, number, count = found
     kept = frozenset(i for i, v in enumerate(parts.next) if carried_index(v, parts.body) == i)
-    loop = CountedLoop(parts, count, counter, Linear(step, start), kept, {}, ())
+    loop = CountedLoop(parts, count, counter, number, kept, {}, ())
     written: dict[int, Part] = {}
     states: list[int] = []
     for i, v in enumerate(parts.next):

@@ -45,7 +45,10 @@ class Legality:
     addresses: bool = True
     """Whether transfers take addresses that are computed at run time."""
     loops: bool = True
-    """Whether loops with a known or computed trip count stay loops; otherwise all are unrolled."""
+    """Whether loops with a known trip count stay loops up to the encoder, which unrolls them for a
+    machine without control flow; otherwise all are unrolled in phase `hlo`."""
+    counts: bool = True
+    """Whether sequencers run loops whose trip count the program computes."""
     integers: bool = True
     """Whether an engine computes 32-bit integers; otherwise all arithmetic is in fp32."""
     scans: bool = True
@@ -79,9 +82,9 @@ class Legality:
         if not self.addresses and _computes_addresses(op):
             found.append(Problem("NCC_EVRF001", _no_addresses(op, self.target)))
         if opcode == "while" and self.loops:
-            if counted_loop(op) is not None or runtime_loop(op) is not None:
+            if counted_loop(op) is not None or (self.counts and runtime_loop(op) is not None):
                 check = None
-            elif "trip_count" not in op.properties:
+            elif self.counts and "trip_count" not in op.properties:
                 check = _uncounted
         problem = None if check is None or found else check(op)
         return found if problem is None else [*found, problem]
@@ -117,11 +120,18 @@ class Legality:
 
 
 def _computes_addresses(op: Operation) -> bool:
-    """Return whether runtime indices select what an op reads or writes."""
+    """Return whether runtime indices select what an op reads or writes.
+
+    The position of a slice that depends on the iteration of a loop alone is known to the encoder.
+    """
     first = {"hlo.dynamic_slice": 1, "hlo.dynamic_update_slice": 2}.get(op.name)
     if first is None:
         return op.name in ("hlo.gather", "hlo.scatter")
-    return any(producer(index, "constant") is None for index in op.operands[first:])
+    if all(producer(index, "constant") is not None for index in op.operands[first:]):
+        return False
+    around = op.parent_op()
+    loop = counted_loop(around) if around is not None and around.name == "hlo.while" else None
+    return loop is None or not loop.places(op)
 
 
 def _no_addresses(op: Operation, target: str) -> str:
@@ -142,7 +152,10 @@ def _while(op: Operation) -> Problem:
     if "trip_count" not in op.properties:
         return Problem("NIR_DYNAMIC_WHILE", "its trip count depends on data")
     count = integer(op, "trip_count")
-    return Problem("NCC_EVRF001", f"its {count} iterations are too many to unroll")
+    return Problem(
+        "NCC_EVRF001",
+        f"its {count} iterations are too many to unroll, and it is no loop over slices of arrays",
+    )
 
 
 def _uncounted(op: Operation) -> Problem:
@@ -266,7 +279,7 @@ def legality_of(machine: Machine) -> Legality:
         opcodes,
         frozenset(held | {"pred", "s64"}),
         addresses=machine.gather_in_dma,
-        loops=machine.has_control_flow,
+        counts=machine.has_control_flow,
         integers=machine.has_pool,
         scans=machine.generation >= 2,
     )

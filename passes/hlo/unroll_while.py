@@ -10,6 +10,7 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.walking import ops_of
 from neuronir.passes.hlo.inline import inline_block
+from neuronir.passes.hlo.narrow_counter import narrow_counter
 from neuronir.passes.hlo.simplify import simplify_block
 from neuronir.passes.hlo.support.walk import functions, replace
 from neuronir.passes.hlo.trip_count import TripCount, trip_count
@@ -29,8 +30,9 @@ FEW, FEW_OPS = 8, 5000
 
 
 class _Unroller:
-    def __init__(self, unroll: bool, max_ops: int, loop_ops: int) -> None:
+    def __init__(self, unroll: bool, max_ops: int, loop_ops: int, addresses: bool) -> None:
         self.unroll = unroll
+        self.addresses = addresses
         self.max_ops = max_ops
         self.loop_ops = loop_ops
         self.counts = {"static": 0, "dynamic": 0, "unrolled": 0}
@@ -58,8 +60,10 @@ class _Unroller:
             return
         self.annotate(op, found)
         limit = max(self.loop_ops, FEW_OPS if found.count < FEW else 0)
-        if self.unroll and size <= self.max_ops and (size <= limit or not stays(op)):
+        if self.unroll and size <= self.max_ops and (size <= limit or not self.stays(op)):
             self.expand(op, found.count)
+        else:
+            narrow_counter(op)
 
     def expand(self, op: Operation, count: int) -> None:
         value = op.operands[0]
@@ -75,19 +79,22 @@ class _Unroller:
             numbers = (found.counter, found.start, found.step)
             op.attributes[COUNTER] = index_triple(numbers)
 
+    def stays(self, op: Operation) -> bool:
+        """Return whether a loop is a counted loop whose ops are computed tile by tile."""
+        from neuronir.passes.hlo.counted_loop import counted_loop
+        from neuronir.passes.hlo.recurrences.rounds import Rounds
 
-def stays(op: Operation) -> bool:
-    """Return whether a loop is a counted loop whose ops are computed tile by tile."""
-    from neuronir.passes.hlo.counted_loop import counted_loop
-    from neuronir.passes.hlo.recurrences.rounds import Rounds
+        ops = list(op.regions[1].block.ops)
+        if not all(Rounds.takes(o) or o.name in _AROUND for o in ops):
+            return False
+        loop = counted_loop(op)
+        if loop is None or self.addresses:
+            return loop is not None
+        return all(loop.places(o) for o in ops if o.name in _SLICES)
 
-    plain = all(Rounds.takes(o) or o.name in _AROUND for o in op.regions[1].block.ops)
-    return plain and counted_loop(op) is not None
 
-
-_AROUND = frozenset(
-    f"hlo.{n}" for n in ("get_tuple_element", "tuple", "return", "dynamic_update_slice")
-)
+_SLICES = frozenset(("hlo.dynamic_slice", "hlo.dynamic_update_slice"))
+_AROUND = _SLICES | {f"hlo.{n}" for n in ("get_tuple_element", "tuple", "return")}
 
 
 def index_triple(numbers: tuple[int, int, int]) -> DenseArrayBase[IntegerType]:
@@ -102,11 +109,14 @@ class HloUnrollWhilePass(ModulePass):
     A loop that counts a carried element from a constant to a constant in constant steps is
     analysed; otherwise, the part of the loop that determines its condition is interpreted, if it
     starts from small constants. `mode=annotate` adds the property `trip_count` and, for counting
-    loops, the attribute `hlo.counter` = [element, start, step]. `mode=unroll` replaces a loop by
+    loops, the attribute `hlo.counter` = [element, start, step], and a counter of 32 bits instead of
+    64 if its values fit. `mode=unroll` replaces a loop by
     its iterations if the result has at most `max_ops` ops; for loops over slices of arrays, which
     the compiler can keep as loops, the limit is `loop_ops`, or 5,000 for fewer than 8 iterations.
     Loops that run once or never are always removed. Loops with unknown trip counts are not changed.
-    `simplify` simplifies functions in which loops were unrolled.
+    Without `addresses`, slices at computed positions cannot stay in a loop, except for those whose
+    position depends on the iteration alone. `simplify` simplifies functions in which loops were
+    unrolled.
     """
 
     name = "hlo-unroll-while"
@@ -115,6 +125,9 @@ class HloUnrollWhilePass(ModulePass):
         default=20000, metadata={"help": "largest number of ops of an unrolled loop"}
     )
     loop_ops: int = field(default=500, metadata={"help": "the same for loops that can stay loops"})
+    addresses: bool = field(
+        default=True, metadata={"help": "whether transfers take addresses computed at run time"}
+    )
     simplify: bool = field(
         default=False, metadata={"help": "simplify functions with unrolled loops"}
     )
@@ -126,7 +139,7 @@ class HloUnrollWhilePass(ModulePass):
                 f"{self.name}: mode is '{self.mode}'",
                 help="use mode=annotate or mode=unroll",
             )
-        unroller = _Unroller(self.mode == "unroll", self.max_ops, self.loop_ops)
+        unroller = _Unroller(self.mode == "unroll", self.max_ops, self.loop_ops, self.addresses)
         for function in functions(op):
             for block in function.body.blocks:
                 before = unroller.counts["unrolled"]

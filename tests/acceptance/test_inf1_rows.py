@@ -82,6 +82,19 @@ def test_d01_static_recurrence() -> None:
     )
 
 
+def test_d01_long_recurrence_stays_a_loop() -> None:
+    """40 steps of an LSTM are 1,500 ops; the encoder unrolls them, not the compiler."""
+    args = (normal(40, 4, 16), normal(16, 128, scale=0.2), normal(32, 128, scale=0.2, seed=1))
+
+    def function(xs: Any, w: Any, u: Any) -> Any:
+        return lstm(xs, w, u, 32), lstm(xs, w, u, 32, reverse=True)
+
+    agrees(function, *args)
+    tiled = CompileOptions(auto_cast="matmult", compile_to="tiled")
+    module = compile_text(hlo_text(function, args), "inf1", tiled).module
+    assert any(op.name == "scf.for" for op in module.walk())
+
+
 def test_d01_control_flow_on_data_is_refused() -> None:
     text = hlo_text(
         lambda x: lax.while_loop(lambda v: v.sum() < 9, lambda v: v * 2, x), [normal(4)]

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from neuronir.dialects.hlo.constants import constant_array
 from neuronir.dialects.support.dtypes import is_float, is_pred, is_unsigned, np_dtype
 from neuronir.dialects.support.walking import walk
+from neuronir.passes.hlo.counted_loop import counted_loop
 from neuronir.passes.hlo.ranges.interval import ALL, BOOL, Interval, hull, widened
 from neuronir.passes.hlo.ranges.rules import FLOAT, INTEGER, RULES
 from neuronir.passes.hlo.support.values import integer, is_tensor
@@ -82,7 +83,8 @@ class Analysis:
     """Computes intervals of values; run on the block of a function with those of its arguments.
 
     `needed` are the ops of that block to analyse (other ops have the interval of their type).
-    `constants` caches the intervals of constants between runs. `overflows` lists the ops whose
+    `constants` caches the intervals of constants between runs. `indices` are the ops that compute
+    positions and ends from the iteration of a counted loop. `overflows` lists the ops whose
     64-bit integers may exceed 32 bits, in program order; their results are assumed to fit.
     """
 
@@ -90,6 +92,7 @@ class Analysis:
     constants: dict[Operation, Interval] = field(default_factory=dict)
     values: dict[SSAValue, Ranges] = field(default_factory=dict)
     overflows: list[Operation] = field(default_factory=list)
+    indices: set[Operation] = field(default_factory=set)
 
     def run(self, block: Block, arguments: Sequence[Ranges]) -> Ranges:
         """Return the intervals of the returned values."""
@@ -244,11 +247,27 @@ class Analysis:
         return found
 
     def _while(self, op: Operation) -> Ranges:
-        """Return the full ranges of the carried values of a loop, because it is not unrolled."""
+        """Return the ranges of the carried values of a loop: those of their types, except for a
+        counter.
+        """
         carried = _top(op.operands[0].type)
-        for region in op.regions:
-            self.run(region.block, [carried])
-        return carried
+        loop = counted_loop(op)
+        if loop is None or isinstance(carried, Interval):
+            for region in op.regions:
+                self.run(region.block, [carried])
+            return carried
+        begin, end = loop.number.ends(loop.count + 1)
+        last = end - loop.number.factor
+
+        def counted(*numbers: int) -> Ranges:
+            found = Interval(min(numbers), max(numbers))
+            return (*carried[: loop.counter], found, *carried[loop.counter + 1 :])
+
+        self.run(loop.parts.cond, [counted(begin, end)])
+        self.run(loop.parts.body, [counted(begin, last)])
+        self.indices.update(loop.parts.cond.ops)
+        self.indices.update(op for op in loop.parts.body.ops if loop.indexes(op))
+        return counted(end)
 
     def _composite(self, op: Operation) -> Ranges:
         """Return the interval of the result of the region, which defines the op."""

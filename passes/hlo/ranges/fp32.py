@@ -87,11 +87,16 @@ def integer_ranges(block: Block) -> Analysis:
 def inexact(op: Operation, analysis: Analysis) -> list[Interval] | None:
     """Return the operand intervals of an op that fp32 may not compute exactly; None for other
     ops.
+
+    Positions in counted loops are exact in any type: the compiler computes them, or fp32 does if
+    they are within 2^24.
     """
     if len(op.results) != 1 or not _touches_integers(op):
         return None
     found = [analysis.of(v) for v in op.operands]
     intervals = [x for x in found if isinstance(x, Interval)]
+    if op in analysis.indices and all(x.within(_HELD) for x in intervals):
+        return None
     return None if len(intervals) < len(found) or is_exact(op, intervals) else intervals
 
 
