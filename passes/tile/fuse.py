@@ -27,6 +27,7 @@ from neuronir.passes.tile.plugins import load_rules
 from neuronir.passes.tile.recompute import recompute
 from neuronir.passes.tile.residency import may_stay, settle
 from neuronir.passes.tile.room import Room, room_bytes
+from neuronir.passes.tile.separate_views import separate_views
 from neuronir.passes.tile.sink_slices import sink_slices
 from neuronir.passes.tile.where import Where
 
@@ -79,6 +80,7 @@ def fuse_block(block: Block, machine: Machine, room: Room) -> None:
 
     The body of a loop of the program is rewritten separately, as are the ops before and after it.
     """
+    separate_views(block)
     last = block.last_op
     assert last is not None
     parts: list[tuple[list[Operation], Operation]] = []
