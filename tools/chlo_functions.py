@@ -18,6 +18,7 @@ from jax import export, lax
 jax.config.update("jax_enable_x64", True)
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
+    "bessel_i0e": (lax.bessel_i0e, 1),
     "bessel_i1e": (lax.bessel_i1e, 1),
     "digamma": (lax.digamma, 1),
     "erf_inv": (lax.erf_inv, 1),
@@ -28,7 +29,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "polygamma": (lax.polygamma, 2),
     "zeta": (lax.zeta, 2),
 }
-"""The functions, with their numbers of arguments."""
+"""The functions, with their numbers of arguments. CHLO has no bessel_i0e, which JAX writes out."""
 WIDE = ("f32", "f64")
 """Narrower types are widened to f32, as XLA does."""
 TYPES = {
@@ -62,8 +63,9 @@ def main(folder: str) -> None:
     """Write a file for each function."""
     for name in FUNCTIONS:
         parts = [expansion(name, dtype) for dtype in TYPES.get(name, WIDE)]
+        owner = "JAX's lax.bessel_i0e" if name == "bessel_i0e" else f"chlo.{name} in XLA"
         head = (
-            f"// The expansion of chlo.{name} in XLA (Apache-2.0), for scalars; "
+            f"// The expansion of {owner} (Apache-2.0), for scalars; "
             "written by tools/chlo_functions.py.\n"
         )
         path = Path(folder) / f"{name}.mlir"

@@ -47,8 +47,8 @@ def _check_arguments(wanted: Sequence[Any], args: Sequence[Any], kwargs: Mapping
             if not isinstance(leaf, torch.Tensor):
                 raise NeuronError(
                     "NIR_TORCH009",
-                    f"argument '{name}' is a {type(leaf).__name__}: it must be a tensor, as in the "
-                    "example inputs",
+                    f"argument '{name}' is of type {type(leaf).__name__}: it must be a tensor, as "
+                    "in the example inputs",
                     help="pass torch.as_tensor(x), in the type of the example input",
                 )
             check_layout(leaf, f"argument '{name}'")

@@ -23,7 +23,7 @@ def type_text(value: Any, what: str) -> str:
         return f"Dict[str, {_one_type(list(value.values()), what)}]"
     raise NeuronError(
         "NIR_TORCH009",
-        f"{what} is a {type(value).__name__}: arguments must be tensors, or tuples, lists or "
+        f"{what} is of type {type(value).__name__}: arguments must be tensors, or tuples, lists or "
         "dictionaries of tensors",
         help="bind other values first, as in trace(lambda x: model(x, 3), x)",
     )
@@ -91,6 +91,7 @@ def _check_dict(value: Mapping[Any, Any]) -> None:
         if inner is not None and not isinstance(inner, Leaf):
             raise NeuronError(
                 "NIR_TORCH009",
-                f"result '{key}' is a {type(inner).__name__}: a dictionary must hold tensors only",
+                f"result '{key}' is of type {type(inner).__name__}: a dictionary must hold tensors "
+                "only",
                 help="return a tuple, or tensors with separate names",
             )

@@ -70,7 +70,8 @@ def examples_of(example_inputs: Any) -> tuple[Any, ...]:
     if not isinstance(example_inputs, (tuple, list)):
         raise NeuronError(
             "NIR_TORCH009",
-            f"example_inputs is a {type(example_inputs).__name__}: it must be a tensor or a tuple",
+            f"example_inputs is of type {type(example_inputs).__name__}: it must be a tensor or a "
+            "tuple",
         )
     for i, value in enumerate(example_inputs):
         type_text(value, f"example input {i}")

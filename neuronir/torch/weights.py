@@ -21,7 +21,8 @@ def replace_weights(neuron_model: Any, weights: Any) -> None:
     if not isinstance(weights, (nn.Module, Mapping)):
         raise NeuronError(
             "NIR_TORCH010",
-            f"the weights are a {type(weights).__name__}: they must be a module or a state dict",
+            f"the weights are of type {type(weights).__name__}: they must be a module or a state "
+            "dict",
             help="pass model or model.state_dict()",
         )
     state = weights.state_dict() if isinstance(weights, nn.Module) else weights

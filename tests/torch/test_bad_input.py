@@ -24,9 +24,9 @@ def traced() -> Any:
 @pytest.mark.parametrize(
     ("args", "kwargs", "code", "message", "help"),
     (
-        ((3,), {}, "NIR_TORCH009", "argument 'x0' is a int", "torch.as_tensor"),
-        ((torch.ones(4, 3).numpy(),), {}, "NIR_TORCH009", "is a ndarray", "torch.as_tensor"),
-        ((None,), {}, "NIR_TORCH009", "is a NoneType", "torch.as_tensor"),
+        ((3,), {}, "NIR_TORCH009", "argument 'x0' is of type int", "torch.as_tensor"),
+        ((torch.ones(4, 3).numpy(),), {}, "NIR_TORCH009", "is of type ndarray", "torch.as_tensor"),
+        ((None,), {}, "NIR_TORCH009", "is of type NoneType", "torch.as_tensor"),
         ((), {}, "NIR_TORCH007", r"takes \(x0\), \(\) are given", "by position"),
         ((torch.ones(4, 3),) * 2, {}, "NIR_TORCH007", r"\(x0, argument 1\) are", "by position"),
         ((), {"input": torch.ones(4, 3)}, "NIR_TORCH007", r"\(input\) are given", "by position"),
@@ -50,7 +50,7 @@ def test_a_wrong_call(
 def test_nested_arguments() -> None:
     example = {"a": torch.ones(2), "b": torch.ones(2)}
     one = torch_neuronx.trace(lambda x: x["a"] + x["b"], (example,))
-    with pytest.raises(NeuronError, match="NIR_TORCH009.*'x0' is a float"):
+    with pytest.raises(NeuronError, match="NIR_TORCH009.*'x0' is of type float"):
         one({"a": torch.ones(2), "b": 1.0})
 
 

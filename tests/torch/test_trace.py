@@ -176,7 +176,7 @@ def test_options(tmp_path: Path) -> None:
     with pytest.warns(DeprecationWarning, match="keyword only.*compiler_workdir"):
         torch_neuronx.trace(nn.ReLU(), x, str(tmp_path / "again"))
     assert (tmp_path / "again" / "graph.neff").exists()
-    with pytest.raises(NeuronError, match="example input 1 is a int"):
+    with pytest.raises(NeuronError, match="example input 1 is of type int"):
         torch_neuronx.trace(lambda x, n: x + n, (x, 3))
 
 

@@ -28,6 +28,12 @@ CHECKS = (
     "aten._assert_async.msg",
 )
 """Operators that compute nothing."""
+MORE = (
+    "aten.dist.default",
+    "aten._batch_norm_no_update.default",
+    "aten._batch_norm_with_update_functional.default",
+)
+"""Operators with a decomposition that torch does not use for an export by default."""
 MUTATION = ("BUFFER_MUTATION", "PARAMETER_MUTATION")
 """Kinds of results that replace a tensor of the module."""
 DATA = (
@@ -93,7 +99,8 @@ def _module(model: Any) -> nn.Module:
     if not callable(model):
         raise NeuronError(
             "NIR_TORCH009",
-            f"the model is a {type(model).__name__}: it must be a torch.nn.Module or a function",
+            f"the model is of type {type(model).__name__}: it must be a torch.nn.Module or a "
+            "function",
         )
     return Wrapped(model)
 
@@ -148,6 +155,9 @@ def decomposed(program: Any) -> Any:
 def decompositions() -> Any:
     """Return torch's decompositions, without operators that are imported whole."""
     table = torch.export.default_decompositions()
+    for overload, function in torch._decomp.decomposition_table.items():
+        if str(overload) in MORE:
+            table[overload] = function
     for packet in [entry for entry in table if _kept(entry)]:
         del table[packet]
     return table

@@ -27,6 +27,70 @@ ROWS[1] = ROWS[2, 0] = float("-inf")
 
 
 CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "diagonal_scatter": (
+        lambda x, y, z: (
+            torch.diagonal_scatter(x, y, 1),
+            torch.diagonal_scatter(x, z, -2, 2, 0),
+            torch.diagonal_scatter(x, x.diagonal(0, 1, 2), 0, 1, 2),
+        ),
+        (numbers(4, 3, 5), numbers(5, 2), numbers(3, 3)),
+    ),
+    "as_strided_scatter": (
+        lambda x, y: torch.as_strided_scatter(x, y, (2, 3), (5, 2), 1),
+        (numbers(4, 4), numbers(2, 3)),
+    ),
+    **{
+        f"index_reduce_{how}_{own}": (
+            lambda x, i, y, how=how, own=own: x.index_reduce(1, i, y, how, include_self=own),
+            (numbers(2, 4, 3), torch.tensor([1, 3, 1]), numbers(2, 3, 3)),
+        )
+        for how in ("prod", "mean", "amax", "amin")
+        for own in (True, False)
+    },
+    **{
+        f"scatter_mean_{own}": (
+            lambda x, i, y, own=own: (
+                x.scatter_reduce(1, i, y, "mean", include_self=own),
+                (7 * x).int().scatter_reduce(1, i, (7 * y).int(), "mean", include_self=own),
+            ),
+            (numbers(2, 4), torch.tensor([[1, 3, 1], [0, 0, 0]]), numbers(2, 3)),
+        )
+        for own in (True, False)
+    },
+    "bilinear": (
+        lambda x, y, w, c: F.bilinear(x, y, w, c),
+        (numbers(2, 3, 4), numbers(2, 3, 5), numbers(6, 4, 5), numbers(6)),
+    ),
+    "linspace_of_data": (
+        lambda x: (
+            *(torch.linspace(x[0], x[1], 7), torch.linspace(x[0], 3.0, 1)),
+            *(torch.linspace(0, x[1], 4), torch.linspace(x[1], x[0], 6, dtype=torch.int32)),
+        ),
+        (torch.tensor([-5.0, 9.0]),),
+    ),
+    "batch_norm_with_update": (
+        lambda x, w, m, v: torch.ops.aten._batch_norm_with_update_functional(
+            x, w, w, m, v, 0.1, 1e-5
+        )[:3],
+        (numbers(4, 3, 5), numbers(3), numbers(3), numbers(3).abs()),
+    ),
+    "dist": (lambda x, y: (torch.dist(x, y), torch.dist(x, y, 1)), (numbers(3, 4), numbers(4))),
+    "special": (
+        lambda x, y: (
+            *(torch.lgamma(x), torch.digamma(x), torch.erfinv(x / 4), torch.i0(x)),
+            *(torch.special.i0e(x), torch.special.i1(x), torch.special.i1e(x)),
+            *(torch.polygamma(1, y), torch.special.zeta(y + 1, y), torch.nextafter(x, y)),
+            *(torch.signbit(x), torch.special.modified_bessel_i1(x)),
+        ),
+        (torch.tensor([0.3, -0.7, 2.5, -3.4, -0.0]), torch.tensor([0.5, 1.5, 2.0, 7.0, 3.25])),
+    ),
+    "hypot": (
+        torch.hypot,
+        (
+            torch.tensor([3.0, 1e30, 0.0, INF, -INF, math.nan, 2e-30]),
+            torch.tensor([-4.0, 1e30, 0.0, math.nan, INF, 1.0, 1e-30]),
+        ),
+    ),
     "add_alpha": (lambda x, y: torch.add(x, y, alpha=3), (numbers(2, 3), numbers(3))),
     "int_by_float": (lambda x: x * 1.5, (torch.arange(4),)),
     "int_compared_with_float": (lambda x: x > 1.5, (torch.arange(4),)),

@@ -14,6 +14,7 @@ from neuronir.frontends.torch.operators import (
     refused,
     resizing,
     shaping,
+    special,
     windows,
 )
 
@@ -31,6 +32,7 @@ ALL = (
     refused,
     resizing,
     shaping,
+    special,
     windows,
 )
 """Modules whose import registers operators, and reasons for refused ones."""

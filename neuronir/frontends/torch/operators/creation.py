@@ -60,11 +60,28 @@ def _arange(n: Node) -> SSAValue:
 
 @operator("linspace")
 def _linspace(n: Node) -> SSAValue:
+    if any(isinstance(n.arguments[name], SSAValue) for name in ("start", "end")):
+        return _linspace_of_data(n)
     start, end = n.value("start"), n.value("end")
     values = np.linspace(start, end, n.dims()[0])
     if not is_float(n.type()):
         values = np.trunc(values)
     return n.b.constant(values.astype(np_dtype(n.type())))
+
+
+def _linspace_of_data(n: Node) -> SSAValue:
+    """Compute start + i * step up to the middle, and end - (steps - 1 - i) * step from there."""
+    b, (steps,) = n.b, n.dims()
+    type_ = n.type() if is_float(n.type()) else f32
+    start, end = (n.full(name, type_) for name in ("start", "end"))
+    numbers = np.arange(steps)
+    first = b.constant(numbers < steps // 2) if steps > 1 else b.constant(numbers == 0)
+    width = b.binary_number("divide", b.binary("subtract", end, start), max(1, steps - 1))
+    kind = np_dtype(type_)
+    up = b.binary("multiply", width, b.constant(numbers.astype(kind)))
+    down = b.binary("multiply", width, b.constant((steps - 1 - numbers).astype(kind)))
+    found = b.select(first, b.binary("add", start, up), b.binary("subtract", end, down))
+    return n.cast(found)
 
 
 @operator("eye")

@@ -274,8 +274,13 @@ operator("fmin")(_numbers_only("minimum"))
 @operator("copysign")
 def _copysign(n: Node) -> SSAValue:
     b, x, y = n.b, n.b.unary("abs", n.full("self")), n.full("other")
-    bits = from_hlo_name({2: "s16", 4: "s32", 8: "s64"}[byte_size(n.type())])
-    return b.select(b.compare_number(b.bitcast(y, bits), 0, "LT"), b.unary("negate", x), x)
+    return b.select(is_negative(b, y), b.unary("negate", x), x)
+
+
+def is_negative(b: BlockBuilder, x: SSAValue) -> SSAValue:
+    """Return whether the sign bit of a float is set, also of -0 and NaN."""
+    bits = from_hlo_name({2: "s16", 4: "s32", 8: "s64"}[byte_size(element(x))])
+    return b.compare_number(b.bitcast(x, bits), 0, "LT")
 
 
 @operator("ldexp")

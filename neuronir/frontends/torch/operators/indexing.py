@@ -4,11 +4,13 @@ import numpy as np
 from xdsl.dialects.builtin import i1, i32
 from xdsl.ir import Attribute, SSAValue
 
+from neuronir.dialects.support.dtypes import is_float
 from neuronir.frontends.graph import indexing as at
 from neuronir.frontends.graph.block import refuse
 from neuronir.frontends.graph.broadcasting import broadcast_shape, broadcast_to
 from neuronir.frontends.graph.reductions import axis_from, cumulative, total
 from neuronir.frontends.torch.node import Node, element, rank, shape
+from neuronir.frontends.torch.operators.elementwise import floor_divide
 from neuronir.frontends.torch.registry import operator
 from neuronir.passes.hlo.rules.arithmetic import neutral_element
 from neuronir.passes.hlo.support.values import tensor
@@ -195,14 +197,15 @@ def _scatter(n: Node) -> SSAValue:
         return n["self"]
     src = b.slice(src, [0] * rank(src), shape(index))
     axis = axis_from(n.value("dim"), rank(x))
+    own = n.value("include_self", True) is not False
+    if reduce is not None and element(x) == i1:
+        refuse("of bool it is not supported")
     if reduce == "mean":
-        refuse("reduce='mean' is not supported", "use index_add and a division")
+        return b.reshape(_mean_there(n, x, index, src, axis, own), dims)
     combine = None if reduce is None else _REDUCE.get(str(reduce))
     if reduce is not None and combine is None:
         refuse(f"reduce = '{reduce}' is not known")
-    if combine is not None and element(x) == i1:
-        refuse("of bool it is not supported")
-    if combine is not None and n.value("include_self", True) is False:
+    if combine is not None and not own:
         x = _neutral_there(n, x, index, axis, combine)
     return b.reshape(at.scatter_elements(b, x, index, src, axis, combine), dims)
 
@@ -241,6 +244,41 @@ def _index_add(n: Node) -> SSAValue:
     if "index_add" in n.name:
         combine = "or" if element(x) == i1 else "add"
     return b.transpose(at.scatter_nd(b, b.transpose(x, order), vectors, source, combine), back)
+
+
+@operator("index_reduce")
+def _index_reduce(n: Node) -> SSAValue:
+    """Combine slices of `source` into those of `self` that `index` names."""
+    b, x, index = n.b, n["self"], n["index"]
+    if rank(x) == 0:
+        refuse("of a scalar it is not supported")
+    dim = axis_from(n.value("dim"), rank(x))
+    source = b.convert(n["source"], element(x))
+    index = b.reshape(index, (1,)) if rank(index) == 0 else index
+    places = b.broadcast(index, shape(source), [dim])
+    reduce, own = str(n.value("reduce")), bool(n.value("include_self", True))
+    if reduce == "mean":
+        return _mean_there(n, x, places, source, dim, own)
+    combine = _REDUCE[reduce]
+    if not own:
+        x = _neutral_there(n, x, places, dim, combine)
+    return at.scatter_elements(b, x, places, source, dim, combine)
+
+
+def _mean_there(
+    n: Node, x: SSAValue, places: SSAValue, source: SSAValue, dim: int, own: bool
+) -> SSAValue:
+    """Return x with means at the written positions; those include x if `own`."""
+    b = n.b
+    ones, zeros = b.fill_like(1, x), b.fill_like(0, x)
+    counts = at.scatter_elements(b, zeros, places, b.fill_like(1, source), dim, "add")
+    written = b.compare(counts, zeros, "GT")
+    start = x if own else b.select(written, zeros, x)
+    total = at.scatter_elements(b, start, places, source, dim, "add")
+    count = b.binary("add", counts, ones) if own else b.select(written, counts, ones)
+    if is_float(element(x)):
+        return b.binary("divide", total, count)
+    return floor_divide(b, total, count)
 
 
 @operator("one_hot", kept=True)

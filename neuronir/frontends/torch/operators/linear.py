@@ -69,6 +69,22 @@ def _einsum(n: Node) -> SSAValue:
     return linear.einsum(n.b, n.value("equation"), values)
 
 
+@operator("_trilinear")
+def _trilinear(n: Node) -> SSAValue:
+    """Compute the sum over `sumdim` of the product of three operands with inserted dimensions."""
+    names = ("i1", "i2", "i3")
+    inserted = [n.ints(f"expand{i}") for i in (1, 2, 3)]
+    whole = rank(n["i1"]) + len(inserted[0])
+    letters = "abcdefghijklmnopqrstuvwxyz"[:whole]
+    terms = [
+        "".join(c for d, c in enumerate(letters) if d not in {k % whole for k in gone})
+        for gone in inserted
+    ]
+    summed = {d % whole for d in n.ints("sumdim")}
+    result = "".join(c for d, c in enumerate(letters) if d not in summed)
+    return linear.einsum(n.b, f"{','.join(terms)}->{result}", [n[name] for name in names])
+
+
 @operator("scaled_dot_product_attention", kept=True)
 def _attention(n: Node) -> SSAValue:
     """Compute softmax(q k^T * scale + mask) v; fully masked rows give zeros."""

@@ -1,8 +1,10 @@
 """Import shapes, slices and concatenation: operators that move elements without computing."""
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from neuronir.frontends.graph.block import refuse
@@ -276,18 +278,62 @@ def _unfold(n: Node) -> SSAValue:
 @operator("as_strided", "as_strided_copy")
 def _as_strided(n: Node) -> SSAValue:
     """Gather known positions of a row-major tensor."""
-    x, fake = n["self"], n.fakes["self"]
-    if not fake.is_contiguous():
+    x = n["self"]
+    places = _strided(n, n.dims())
+    return take(n.b, n.b.reshape(x, (prod(shape(x)),)), n.b.constant(places), 0)
+
+
+def _strided(n: Node, dims: Sequence[int]) -> NDArray[np.int32]:
+    """Return the positions of a strided view of `self` with this shape, in row-major order."""
+    if not n.fakes["self"].is_contiguous():
         refuse("of a tensor that is not contiguous it is not supported")
-    offset = n.value("storage_offset", 0)
-    places = np.full(n.dims(), offset, np.int32)
+    places = np.full(dims, n.value("storage_offset", 0), np.int32)
     for d, stride in enumerate(n.ints("stride")):
-        steps = np.arange(n.dims()[d], dtype=np.int32) * stride
-        places = places + steps.reshape([-1 if k == d else 1 for k in range(len(n.dims()))])
-    size = prod(shape(x))
-    if places.size and int(places.max()) >= size:
+        steps = np.arange(dims[d], dtype=np.int32) * stride
+        places = places + steps.reshape([-1 if k == d else 1 for k in range(len(dims))])
+    if places.size and int(places.max()) >= prod(shape(n["self"])):
         refuse("it reads beyond the tensor")
-    return take(n.b, n.b.reshape(x, (size,)), n.b.constant(places.astype(np.int32)), 0)
+    return places.astype(np.int32)
+
+
+@operator("as_strided_scatter")
+def _as_strided_scatter(n: Node) -> SSAValue:
+    """Select, for each element, an element of `src` or of `self`: the positions are known."""
+    b, x = n.b, n["self"]
+    src = b.convert(n["src"], element(x))
+    size = prod(shape(x))
+    places = _strided(n, n.ints("size"))
+    sources = np.zeros(size, np.int32)
+    written = np.zeros(size, np.bool_)
+    sources[places.reshape(-1)] = np.arange(places.size, dtype=np.int32)
+    written[places.reshape(-1)] = True
+    moved = take(b, b.reshape(src, (places.size,)), b.constant(sources), 0)
+    found = b.select(b.constant(written), moved, b.reshape(x, (size,)))
+    return b.reshape(found, n.dims())
+
+
+@operator("diagonal_scatter")
+def _diagonal_scatter(n: Node) -> SSAValue:
+    """Spread `src` over the rows, and select it on the diagonal."""
+    b, x = n.b, n["self"]
+    dims = shape(x)
+    first, second = (axis_from(n.value(name, d), rank(x)) for name, d in (("dim1", 0), ("dim2", 1)))
+    offset = n.value("offset", 0)
+    src = b.convert(n["src"], element(x))
+    count, low = shape(src)[-1], max(0, -offset)
+    if not count:
+        return x
+    last = rank(src) - 1
+    before, after = [0] * rank(src), [0] * rank(src)
+    before[last], after[last] = low, dims[first] - low - count
+    rows = b.pad(src, b.scalar(0, element(x)), before, after, [0] * rank(src))
+    rest = [d for d in range(rank(x)) if d not in (first, second)]
+    kept = sorted([*rest, first])  # the diagonal is the last dimension of src
+    order = [len(rest) if d == first else rest.index(d) for d in kept]
+    spread = b.broadcast(b.transpose(rows, order), dims, kept)
+    mask = np.eye(dims[first], dims[second], offset, np.bool_)
+    mask = mask if first < second else mask.T
+    return b.select(b.broadcast(b.constant(mask), dims, sorted([first, second])), spread, x)
 
 
 @operator("sym_size", "size", "numel", "sym_numel")
