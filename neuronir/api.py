@@ -4,25 +4,30 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuronir.dialects.nc.instruction import Program, Variable
+from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.binary import is_stablehlo
 from neuronir.frontends.jax_functions import is_exported, is_lowered, lowered_text, text_of
 from neuronir.targets.encoding.encoding import Encoding
 from neuronir.targets.neff.check import check_machine
-from neuronir.targets.neff.reader import load_neff
+from neuronir.targets.neff.reader import Neff, load_neff, parse_neff
 from neuronir.targets.neff.writer import write_neff
 from neuronir.targets.registry import get_target
 from neuronir.targets.simulator.functional import run
 from neuronir.targets.simulator.report import build_report
 from neuronir.targets.simulator.timing import TimingResult, simulate_timing
 from neuronir.version import __version__
+
+if TYPE_CHECKING:
+    from neuronir.driver.module_input import Chunk
 
 Array = NDArray[Any]
 PathLike = str | os.PathLike[str]
@@ -42,6 +47,12 @@ class Executable:
 
     program: Program
     encoding: Encoding
+
+    @cached_property
+    def _machine(self) -> Machine:
+        """The machine, looked up once: finding the installed targets takes milliseconds."""
+        machine: Machine = get_target(self.program.machine).machine
+        return machine
 
     @property
     def inputs(self) -> list[str]:
@@ -69,10 +80,9 @@ class Executable:
         """Return the results by name; raises NeuronError for invalid arguments or a machine
         fault.
         """
-        machine = get_target(self.program.machine).machine
         given = self._given(arrays, named)
         taken = [np.asarray(given[v.index]) for v in self._variables("input")]
-        outputs = run(self.program, taken, machine).outputs
+        outputs = run(self.program, taken, self._machine).outputs
         return dict(zip(self.outputs, outputs, strict=True))
 
     def _given(self, arrays: Sequence[Array], named: Mapping[str, Array]) -> dict[int, Array]:
@@ -104,8 +114,7 @@ class Executable:
 
     def simulate(self, *, record: bool = False) -> TimingResult:
         """Time one run; with `record`, keep the interval of each instruction (for traces)."""
-        machine = get_target(self.program.machine).machine
-        return simulate_timing(self.program, machine, record=record)
+        return simulate_timing(self.program, self._machine, record=record)
 
     def report(self) -> dict[str, Any]:
         """Return the timing report as a dictionary, with the fields of docs/report.md."""
@@ -125,6 +134,9 @@ def compile(
     framework: str | None = None,
     signature: str | None = None,
     example_arguments: Sequence[Any] | None = None,
+    load: Sequence[PathLike] = (),
+    pass_after: Mapping[str, str] | None = None,
+    cache_dir: PathLike | None = None,
 ) -> Executable:
     """Compile a model for a target.
 
@@ -134,13 +146,18 @@ def compile(
     shapes and types it is compiled for (`neuronir.jax.jit` keeps the structure of its results;
     PyTorch has `neuronir.torch.trace`). `input_shapes` binds symbolic dimensions, `io_config` too
     (JSON text, a path, or the object itself), `weights` makes inputs constants, `signature` is that
-    of a SavedModel; the other options are those of `neuronx-cc compile`. Raises a NeuronError that
-    says what cannot be compiled.
+    of a SavedModel. `load` are Python files with passes, dialects or targets, and
+    `pass_after` the pipelines that also run after phases ({"hlo": "my-pass,hlo-dce"}). The result
+    is looked up and kept in the compile cache, as by neuronx-cc: `cache_dir` is its folder or URL,
+    "" for none. The other options are those of `neuronx-cc compile`. Raises a NeuronError that says
+    what cannot be compiled.
     """
-    from neuronir.driver import CompileOptions
-    from neuronir.driver.compiler import compile_file, compile_model, compile_text
+    from neuronir.cache_jobs import CacheUse, compile_job
+    from neuronir.driver.compiler import read_module
+    from neuronir.driver.job import Job
+    from neuronir.driver.options import CompileOptions
     from neuronir.driver.pass_runner import RunFailure, as_error
-    from neuronir.driver.result import CompiledResult
+    from neuronir.driver.user_passes import user_passes
     from neuronir.frontends.bindings import Bindings, merged, parse_io_config
 
     shapes = {k: tuple(v) for k, v in (input_shapes or {}).items()}
@@ -148,6 +165,12 @@ def compile(
     if io_config is not None:
         text = io_config if isinstance(io_config, str) else json.dumps(io_config)
         bindings = merged(bindings, parse_io_config(text))
+    users = None
+    if load or pass_after:
+        after = [f"{phase}={passes}" for phase, passes in (pass_after or {}).items()]
+        users = user_passes(after, [os.fspath(file) for file in load])
+        phases = CompileOptions()
+        users.check_phases(phases.compile_from, phases.compile_to, get_target(target), "auto")
     options = CompileOptions(
         auto_cast=auto_cast,
         auto_cast_type=auto_cast_type,
@@ -155,38 +178,48 @@ def compile(
         weights=weights or {},
         bindings=bindings,
         framework=framework,
+        user_passes=users,
     )
     if example_arguments is not None:
         model = lowered_text(model, example_arguments)
     elif is_lowered(model) or is_exported(model):
         model = text_of(model)
-    result: CompiledResult
+    place = None if cache_dir is None else os.fspath(cache_dir)
+    get_target(target)  # report an unknown target before anything is read
     try:
-        if getattr(getattr(model, "DESCRIPTOR", None), "full_name", "") == "tensorflow.GraphDef":
-            from neuronir.frontends.tensorflow.saved import parse_model
-
-            result = compile_model(parse_model(model.SerializeToString()), target, options)
-        elif hasattr(model, "SerializeToString"):
-            from neuronir.frontends.onnx.model import OnnxModel
-            from neuronir.frontends.onnx.reader import parse_onnx
-
-            file = parse_onnx(model.SerializeToString())
-            result = compile_model(OnnxModel(file), target, options)
-        elif (kind := _kind_of_text(model)) is not None:
-            result = compile_text(model, target, options, kind=kind)
-        elif isinstance(model, (str, Path, os.PathLike)):
-            result = compile_file(os.fspath(model), target, options)
-        else:
-            raise NeuronError(
-                "NIR_API002",
-                f"a model of type {type(model).__name__} cannot be compiled",
-                help="pass a path, HLO or StableHLO text, what jax.jit(f).lower(...) or jax.export "
-                "returns, an onnx.ModelProto or a tensorflow.GraphDef",
-            )
+        chunk = _chunk_of(model, framework)
+        module, rest = read_module(chunk, target, options)
+        made = compile_job(Job(module, chunk.name, target, rest), CacheUse(place))
     except RunFailure as failure:
         raise as_error(failure) from failure
-    assert result.program is not None
-    return Executable(result.program, result.encoding)
+    return Executable(made.program, made.encoding)
+
+
+def _chunk_of(model: Any, framework: str | None) -> "Chunk":
+    """Return a model as an input of the compiler (NIR_API002 if it is none)."""
+    from neuronir.driver.module_input import Chunk, read_of_framework
+
+    if getattr(getattr(model, "DESCRIPTOR", None), "full_name", "") == "tensorflow.GraphDef":
+        from neuronir.frontends.tensorflow.saved import parse_model
+
+        graph = parse_model(model.SerializeToString())
+        return Chunk("", graph.name, "model", graph)
+    if hasattr(model, "SerializeToString"):
+        from neuronir.frontends.onnx.model import OnnxModel
+        from neuronir.frontends.onnx.reader import parse_onnx
+
+        onnx = OnnxModel(parse_onnx(model.SerializeToString()))
+        return Chunk("", onnx.name, "model", onnx)
+    if (kind := _kind_of_text(model)) is not None:
+        return Chunk(model, "<input>", kind)
+    if isinstance(model, (str, Path, os.PathLike)):
+        return read_of_framework(os.fspath(model), framework)
+    raise NeuronError(
+        "NIR_API002",
+        f"a model of type {type(model).__name__} cannot be compiled",
+        help="pass a path, HLO or StableHLO text, what jax.jit(f).lower(...) or jax.export "
+        "returns, an onnx.ModelProto or a tensorflow.GraphDef",
+    )
 
 
 def _kind_of_text(model: Any) -> str | None:
@@ -200,7 +233,14 @@ def _kind_of_text(model: Any) -> str | None:
 
 def load(path: PathLike) -> Executable:
     """Load a compiled model from a NEFF file."""
-    neff = load_neff(path)
-    machine = get_target(neff.program.machine).machine
-    check_machine(neff.program, machine, os.fspath(path))
+    return _of_neff(load_neff(path), os.fspath(path))
+
+
+def load_bytes(data: bytes | memoryview, name: str) -> Executable:
+    """Load a compiled model from the bytes of a NEFF, which messages call `name`."""
+    return _of_neff(parse_neff(data, name), name)
+
+
+def _of_neff(neff: Neff, name: str) -> Executable:
+    check_machine(neff.program, get_target(neff.program.machine).machine, name)
     return Executable(neff.program, Encoding(neff.encoding, control_flow=neff.control_flow))

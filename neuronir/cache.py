@@ -73,6 +73,9 @@ class Store(Protocol):
     def key(self, files: Mapping[str, str], options: Mapping[str, str]) -> Key:
         """Return the key for these input files, by purpose, and options."""
 
+    def entry(self, digests: Mapping[str, str], options: Mapping[str, str]) -> Path:
+        """Return the entry for inputs with these digests, by purpose, and options."""
+
     def get(self, entry: Path) -> Found | None:
         """Return the contents of an entry and mark it as used; None if there is none."""
 
@@ -148,6 +151,10 @@ class Cache:
         Raises OSError if a file cannot be read or is not a regular file.
         """
         return key_of(self.folder, files, options)
+
+    def entry(self, digests: Mapping[str, str], options: Mapping[str, str]) -> Path:
+        """Return the entry for inputs with these digests, by purpose, and options."""
+        return entry_of(self.folder, digests, options)
 
     def get(self, entry: Path) -> Found | None:
         """Return the contents of an entry and mark it as used; None if there is none."""
@@ -240,10 +247,16 @@ def key_of(folder: Path, files: Mapping[str, str], options: Mapping[str, str]) -
     for use, name in files.items():
         with open_input(name, plain=True) as file:
             digests[use] = os.path.realpath(name), digest_of_file(file.fileno())
-    model = _digest([f"{use}={digest}" for use, (_, digest) in sorted(digests.items())])
+    entry = entry_of(folder, {use: digest for use, (_, digest) in digests.items()}, options)
+    return Key(entry, dict(digests.values()))
+
+
+def entry_of(folder: Path, digests: Mapping[str, str], options: Mapping[str, str]) -> Path:
+    """Return the entry in `folder` for inputs with these digests, by purpose, and options."""
+    model = _digest([f"{use}={digest}" for use, digest in sorted(digests.items())])
     how = _digest([f"{key}={value}" for key, value in sorted(options.items())] + [compiler()])
     name = f"MODULE_{model[:_DIGITS]}+{how[:_DIGITS]}"
-    return Key(folder / f"neuronxcc-{__version__}" / name, dict(digests.values()))
+    return folder / f"neuronxcc-{__version__}" / name
 
 
 def _locked_folder(parent: Path) -> tuple[int, Path]:

@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from neuronir.dialects.support.printable import printable
+
 MODEL = "model.neff"
 ABOUT = "entry.json"
 LARGEST_ABOUT = 64 << 20
@@ -68,6 +70,14 @@ class Damaged:
 
 
 Found = Hit | Failed | Damaged
+
+
+def skipped(entry: Path) -> str:
+    """Return the message about a compile that is skipped, because it failed before."""
+    return (
+        f"Got a cached failed neff at {printable(str(entry))}. Will skip compilation, please set "
+        "--retry_failed_compilation for recompilation."
+    )
 
 
 def read_entry(entry: Path, *, touch: bool = True) -> Found | None:

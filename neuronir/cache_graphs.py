@@ -9,7 +9,7 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +18,14 @@ from typing import Any
 from neuronir.cache import Cache, Key, Store
 from neuronir.cache_entry import read_owned
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.printable import printable
 from neuronir.frontends.bindings import path_of_io_config
 
 COLLECT = "NEURON_EXTRACT_GRAPHS_ONLY"
 """The environment variable that makes compiles store their models instead of compiling them."""
+
+PYTHON = "neuronir"
+"""The program of graphs that the Python interfaces store: the model is the folder of a job."""
 
 GRAPH = "GRAPH_"
 """How the name of a stored model's folder begins."""
@@ -47,7 +51,8 @@ class Graph:
     def name(self) -> str:
         """A unique name for people: the model's name, and digits of its key."""
         model, _, how = self.folder.name.removeprefix(GRAPH).partition("+")
-        return f"{Path(self.given['model'][0]).name} ({model[:_DIGITS]}+{how[:_DIGITS]})"
+        name = self.given.get("name") or Path(self.given["model"][0]).name
+        return f"{name} ({model[:_DIGITS]}+{how[:_DIGITS]})"
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,14 @@ def collecting() -> bool:
     return os.environ.get(COLLECT) == "1"
 
 
+def extracted(folder: Path) -> str:
+    """Return the message about a collected model."""
+    return (
+        f"Extracting graphs ({printable(str(folder))}) for ahead-of-time parallel compilation. "
+        "No compilation was done."
+    )
+
+
 def collect(
     store: Store, key: Key, program: str, given: Mapping[str, Any], files: Sequence[str]
 ) -> Path:
@@ -71,35 +84,31 @@ def collect(
     `given` are the options by their names in the parser of `program`. Raises OSError if a file
     cannot be copied, NIR_MANY005 if the cache is not in a folder.
     """
+
+    def write(part: Path) -> dict[str, Any]:
+        return _write_files(part, given, files)
+
+    return store_graph(store, key.entry, program, write)
+
+
+def store_graph(
+    store: Store, entry: Path, program: str, write: Callable[[Path], Mapping[str, Any]]
+) -> Path:
+    """Store the graph of an entry; return its folder.
+
+    `write` writes the files to a folder and returns the options for `program`, with paths relative
+    to that folder. Raises NIR_MANY005 if the cache is not in a folder, OSError if it cannot be
+    written.
+    """
     if not isinstance(store, Cache):
         raise NeuronError(
             "NIR_MANY005",
             "models cannot be collected in a cache at a URL",
             help="collect them in a folder (NEURON_COMPILE_CACHE_URL)",
         )
-    graph = key.entry.with_name(GRAPH + key.entry.name.removeprefix(_MODULE))
-    changed = dict(given)
+    graph = entry.with_name(GRAPH + entry.name.removeprefix(_MODULE))
     with store.part(graph) as part:
-        copies = part / _FILES
-        model = Path(os.path.abspath(given["model"][0]))
-        for file in files:
-            _copy(file, model.parent, copies / "model")
-        changed["model"] = [f"{_FILES}/model/{model.name}"]
-        for name in _PATHS:
-            path = given.get(name)
-            if path and name == "io_config":
-                path = path_of_io_config(path)
-            if path and os.path.isfile(path):
-                (copies / name).mkdir(parents=True)
-                shutil.copyfile(path, copies / name / Path(path).name)
-                changed[name] = f"{_FILES}/{name}/{Path(path).name}"
-        changed["load"] = []
-        for number, path in enumerate(given["load"]):
-            copy = f"{_FILES}/load/{number}/{Path(path).name}"
-            (part / copy).parent.mkdir(parents=True)
-            shutil.copyfile(path, part / copy)
-            changed["load"].append(copy)
-        about = {"program": program, "given": changed}
+        about = {"program": program, "given": dict(write(part))}
         (part / _ABOUT).write_text(json.dumps(about))
         (part / _ABOUT).chmod(0o600)
         part.chmod(0o700)
@@ -111,6 +120,31 @@ def collect(
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
     return graph
+
+
+def _write_files(part: Path, given: Mapping[str, Any], files: Sequence[str]) -> dict[str, Any]:
+    """Copy the files of a model and of its options; return the options with the copies."""
+    changed = dict(given)
+    copies = part / _FILES
+    model = Path(os.path.abspath(given["model"][0]))
+    for file in files:
+        _copy(file, model.parent, copies / "model")
+    changed["model"] = [f"{_FILES}/model/{model.name}"]
+    for name in _PATHS:
+        path = given.get(name)
+        if path and name == "io_config":
+            path = path_of_io_config(path)
+        if path and os.path.isfile(path):
+            (copies / name).mkdir(parents=True)
+            shutil.copyfile(path, copies / name / Path(path).name)
+            changed[name] = f"{_FILES}/{name}/{Path(path).name}"
+    changed["load"] = []
+    for number, path in enumerate(given["load"]):
+        copy = f"{_FILES}/load/{number}/{Path(path).name}"
+        (part / copy).parent.mkdir(parents=True)
+        shutil.copyfile(path, part / copy)
+        changed["load"].append(copy)
+    return changed
 
 
 def _copy(file: str, root: Path, folder: Path) -> None:

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from neuronir.cache import Entry, Key, key_of
+from neuronir.cache import Entry, Key, entry_of, key_of
 from neuronir.cache_entry import (
     ABOUT,
     LARGEST_ABOUT,
@@ -72,6 +72,10 @@ class RemoteCache:
         Raises OSError if a file cannot be read or is not a regular file.
         """
         return key_of(_ROOT, files, options)
+
+    def entry(self, digests: Mapping[str, str], options: Mapping[str, str]) -> Path:
+        """Return the entry for inputs with these digests, by purpose, and options."""
+        return entry_of(_ROOT, digests, options)
 
     def get(self, entry: Path) -> Found | None:
         """Return the contents of an entry; None if there is none.

@@ -56,6 +56,19 @@ _by_default = printing(LEVEL_OF["warning"])
 _handler: ContextVar[Handler] = ContextVar("neuronir_message_handler", default=_by_default)
 
 
+def recording(heard: list[tuple[int, str]], handler: Handler | None = None) -> Handler:
+    """Return a handler that appends (level, text) of each message to `heard`, and passes the
+    message on to `handler`, by default to the current one.
+    """
+    onwards = _handler.get() if handler is None else handler
+
+    def receive(message: Message) -> None:
+        heard.append((LEVEL_OF[message.severity], message.render()))
+        onwards(message)
+
+    return receive
+
+
 def emit(severity: Severity, text: str, *, location: SourceLocation | str | None = None) -> None:
     """Emit `text` to the current handler; if there is none, warnings and notes go to stderr."""
     _handler.get()(Message(severity, text, location))

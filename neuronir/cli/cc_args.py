@@ -49,6 +49,24 @@ def add_optlevel(g: argparse._ArgumentGroup) -> None:
     )
 
 
+def add_user_passes(g: argparse._ArgumentGroup) -> None:
+    """Add --load and --pass-after."""
+    g.add_argument(
+        "--load",
+        action="append",
+        default=[],
+        metavar="FILE.py",
+        help="load a Python file that defines PASSES, DIALECTS or TARGETS",
+    )
+    g.add_argument(
+        "--pass-after",
+        action="append",
+        default=[],
+        metavar="PHASE=PASS[,PASS]",
+        help="also run these passes after a phase: " + ", ".join(PHASES[:-1]),
+    )
+
+
 def add_shared(p: argparse.ArgumentParser, no_effect: Sequence[NoEffect]) -> None:
     """Add NeuronIR's own options and those without effect."""
     g = p.add_argument_group("NeuronIR options")
@@ -82,20 +100,7 @@ def add_shared(p: argparse.ArgumentParser, no_effect: Sequence[NoEffect]) -> Non
         default=TILINGS[0],
         help="use phase tiled if it makes the program faster, always, or never",
     )
-    g.add_argument(
-        "--load",
-        action="append",
-        default=[],
-        metavar="FILE.py",
-        help="load a Python file that defines PASSES, DIALECTS or TARGETS",
-    )
-    g.add_argument(
-        "--pass-after",
-        action="append",
-        default=[],
-        metavar="PHASE=PASS[,PASS]",
-        help="also run these passes after a phase: " + ", ".join(PHASES[:-1]),
-    )
+    add_user_passes(g)
     g.add_argument("--timing", action="store_true", help="print the time of each phase")
     g.add_argument(
         "--pass-statistics", action="store_true", help="print the statistics of the passes"

@@ -1,6 +1,5 @@
 """Answer a compile from the cache, or store its result there: a binary or an error."""
 
-import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -8,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuronir.cache import BUILT_ON, FOLDER_VARIABLE, Key, Store
-from neuronir.cache_entry import MODEL, About, Damaged, Failed, Hit
-from neuronir.cache_graphs import collect
+from neuronir.cache import FOLDER_VARIABLE, Key, Store
+from neuronir.cache_code import unknown_code
+from neuronir.cache_entry import MODEL, About, Damaged, Failed, Hit, skipped
+from neuronir.cache_graphs import collect, extracted
 from neuronir.cache_place import find_cache
 from neuronir.cli.cc_messages import Messages, sources_of
 from neuronir.cli.program import OK, USER_ERROR
@@ -26,7 +26,6 @@ from neuronir.targets.registry import is_ours
 if TYPE_CHECKING:
     from neuronir.driver import CompiledResult
     from neuronir.driver.pipelined import PipelinedResult
-    from neuronir.driver.user_passes import UserPasses
 
 _OF_RESULT = (
     "target",
@@ -95,11 +94,7 @@ class Keeper:
         for level, text in found.messages:
             self.messages.show(level, printable(text))
         self.messages.fail(diagnostic, sources_of(self.model, name), name)
-        self.messages.say(
-            "warning",
-            f"Got a cached failed neff at {printable(str(self.key.entry))}. Will skip compilation, "
-            "please set --retry_failed_compilation for recompilation.",
-        )
+        self.messages.say("warning", skipped(self.key.entry))
         return USER_ERROR
 
     def collect(self, given: Mapping[str, Any]) -> None:
@@ -109,11 +104,7 @@ class Keeper:
             folder = collect(self.cache, self.key, program, given, self.files)
         except OSError as error:
             raise output_error(self.key.entry, error) from error
-        self.messages.say(
-            "warning",
-            f"Extracting graphs ({printable(str(folder))}) for ahead-of-time parallel compilation. "
-            "No compilation was done.",
-        )
+        self.messages.say("warning", extracted(folder))
 
     def failed(self, diagnostic: Diagnostic) -> None:
         """Store the error of a failed compile, which must be caused by the model alone."""
@@ -206,25 +197,7 @@ def _not_kept(args: Namespace) -> str | None:
         "a target of another package": not is_ours(args.target),
     }
     why = next((why for why, holds in reasons.items() if holds), None)
-    return why or _unknown_code(args.user_passes)
-
-
-def _unknown_code(users: "UserPasses | None") -> str | None:
-    """Return which code of a compile the key would not contain, or None.
-
-    The key contains the compiler and the loaded files, but no other packages.
-    """
-    if users is None:
-        return None
-    known = {"neuronir", *BUILT_ON, *sys.stdlib_module_names}
-    for file in users.registry.files:
-        if others := sorted(file.imports - known):
-            return f"--load of a file that imports '{others[0]}'"
-    ours = {"neuronir", "xdsl", *(file.path for file in users.registry.files)}
-    for name in sorted(users.names()):
-        if (owner := users.registry.owners[f"pass {name}"]) not in ours:
-            return f"a pass of '{owner}'"
-    return None
+    return why or unknown_code(args.user_passes)
 
 
 def _keeper(args: Namespace, messages: Messages, cache: Store) -> Keeper:

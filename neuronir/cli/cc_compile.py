@@ -210,8 +210,8 @@ def _remember(failure: "RunFailure | NeuronError", messages: Messages, keeper: K
         diagnostic, internal = Diagnostic.from_error(failure), False
     else:
         diagnostic, internal = failure.diagnostic, failure.internal
-    of_computer = diagnostic.text.startswith(("[NIR_MEMORY]", "[NIR_DEPTH]", "[NIR_OUTPUT]"))
-    if messages.phases[-1:] not in ([], [PHASES[0]]) and not internal and not of_computer:
+    of_model = not internal and not diagnostic.of_computer
+    if messages.phases[-1:] not in ([], [PHASES[0]]) and of_model:
         keeper.failed(diagnostic)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from neuronir.cache import compiler
-from neuronir.cache_graphs import COLLECT
+from neuronir.cache_graphs import COLLECT, PYTHON
 from neuronir.cli.cc_args import FLAGS
 from neuronir.cli.cc_messages import Messages
 from neuronir.frontends.bindings import path_of_io_config
@@ -74,11 +74,13 @@ def _without(*names: str) -> Iterator[None]:
 def compile_one(request: Request) -> Answer:
     """Compile a model; all errors are reported as an exit status."""
     request.check()
-    from neuronir.cli import neuron_cc, neuronx_cc_compile
+    from neuronir.cli import cc_job, neuron_cc, neuronx_cc_compile
 
     old = request.program == neuron_cc.PROGRAM
     messages = neuron_cc.messages_of() if old else Messages()
     compiling = neuron_cc.compile_request if old else neuronx_cc_compile.compile_request
+    if request.program == PYTHON:
+        compiling = cc_job.compile_request
     said = io.StringIO()
     reset_peak()
     start = time.perf_counter()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from neuronir.cli.bindings_args import add_bindings, bindings_of
-from neuronir.cli.cc_args import add_optlevel
+from neuronir.cli.cc_args import add_optlevel, add_user_passes
 from neuronir.cli.program import INTERNAL, OK, USER_ERROR, Parser, UsageError, guarded
 from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.dialects.support.errors import NeuronError
@@ -88,6 +88,7 @@ def build_parser() -> Parser:
     g.add_argument("--compile-to", metavar="PHASE", default=PHASES[-1], help="last phase")
     g.add_argument("--weights", metavar="FILE.npz", help="bind these inputs as constants")
     add_bindings(g)
+    add_user_passes(g)
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     return parser
 
@@ -147,7 +148,7 @@ def _selected(recording: "Recording", phases: list[str]) -> "Recording":
 
 
 def _options(args: Namespace) -> CompileOptions:
-    from neuronir.cli.cc_compile import load_weights
+    from neuronir.cli.cc_compile import load_weights, user_passes_of
 
     return CompileOptions(
         auto_cast=args.auto_cast,
@@ -160,6 +161,7 @@ def _options(args: Namespace) -> CompileOptions:
         framework=args.framework,
         tiling=args.tiling,
         reproducers=False,
+        user_passes=user_passes_of(args),
     )
 
 

@@ -3,11 +3,16 @@
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from neuronir.cache_graphs import PYTHON
 from neuronir.cli.bindings_args import bindings_of
 from neuronir.cli.cc_request import Request
 from neuronir.dialects.support.errors import NeuronError
+
+if TYPE_CHECKING:
+    from neuronir.driver.check import Report
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,9 @@ class Checked:
 
 def check_one(request: Request) -> Checked:
     """Check a model for its target, with a compile if all operators are supported."""
+    if request.program == PYTHON:
+        request.check()
+        return _check_job(Path(request.given["model"][0]))
     from neuronir.cli.cc_compile import user_passes_of
     from neuronir.cli.neuron_cc import PROGRAM
     from neuronir.cli.neuron_cc_args import TARGET
@@ -45,6 +53,26 @@ def check_one(request: Request) -> Checked:
         return Checked([], f"[{error.code}] {error.message}")
     except RunFailure as failure:
         return Checked([], failure.diagnostic.text)
+    return _checked(report, target)
+
+
+def _check_job(folder: Path) -> Checked:
+    """Check the job in a folder."""
+    from neuronir.driver.check import check_job
+    from neuronir.driver.job import read_packed, unpack
+    from neuronir.driver.pass_runner import RunFailure
+
+    try:
+        job = unpack(read_packed(folder))
+        return _checked(check_job(job), job.target)
+    except NeuronError as error:
+        return Checked([], f"[{error.code}] {error.message}")
+    except RunFailure as failure:
+        return Checked([], failure.diagnostic.text)
+
+
+def _checked(report: "Report", target: str) -> Checked:
+    """Return the rows of a report."""
     operators = [
         {
             "operator": o.name,

@@ -80,7 +80,7 @@ def build_parser() -> Parser:
         "run",
         nargs=argparse.REMAINDER,
         metavar="COMMAND ...",
-        help="command that compiles models with neuronx-cc or neuron-cc",
+        help="command that compiles models with the compilers or the Python interfaces",
     )
     return parser
 
@@ -161,8 +161,8 @@ def _collect(command: Sequence[str], cache: Cache) -> None:
         raise NeuronError(
             "NIR_MANY006",
             f"'{shlex.join(command)}' has compiled no model with the cache '{folder}'",
-            help="neuronx-cc and neuron-cc collect models, if their own options do not name "
-            "another cache; the Python interfaces do not",
+            help="the compilers and the Python interfaces collect models, if their own options do "
+            "not name another cache",
         )
 
 

@@ -37,6 +37,11 @@ class Diagnostic:
             excerpt=error.excerpt,
         )
 
+    @property
+    def of_computer(self) -> bool:
+        """Whether this computer causes the error, and not the model."""
+        return self.text.startswith(("[NIR_MEMORY]", "[NIR_DEPTH]", "[NIR_OUTPUT]"))
+
     def render(self, sources: Mapping[str, str], fallback: str | None = None) -> str:
         """Return the lines to print.
 

@@ -1,8 +1,9 @@
 """Find which operators of a model compile for which targets, and whether the model does."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
 
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
@@ -13,6 +14,7 @@ from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import METADATA, source_name
 from neuronir.driver.compiler import compile_file
+from neuronir.driver.job import Job
 from neuronir.driver.module_input import Chunk, parse, read_of_framework
 from neuronir.driver.options import CompileOptions
 from neuronir.driver.pass_runner import RunFailure
@@ -89,16 +91,25 @@ def check_model(
     report = _operators(path, targets, options)
     for target in targets if lower else ():
         if report.supported(target):
-            why = _refusal(path, target, options)
+            why = _refusal(partial(compile_file, path, target, options))
             if why is not None:
                 report.refused[target] = why
     return report
 
 
-def _refusal(path: str, target: str, options: CompileOptions) -> str | None:
+def check_job(job: Job) -> Report:
+    """Check each op of an imported module for its target, and compile it if all are supported."""
+    narrow = bool(job.options.narrow_integers)
+    report = _of_ops(job.name, clone(job.module), [job.target], None, narrow)
+    if report.supported(job.target) and (why := _refusal(job.compile)) is not None:
+        report.refused[job.target] = why
+    return report
+
+
+def _refusal(compiling: Callable[[], object]) -> str | None:
     """Return why a compile rejects a model, or None. RunFailure: an internal error."""
     try:
-        compile_file(path, target, options)
+        compiling()
     except NeuronError as error:
         return f"[{error.code}] {error.message}"
     except RunFailure as failure:
@@ -116,16 +127,26 @@ def _operators(path: str, targets: Sequence[str], options: CompileOptions) -> Re
         for operator in operators:
             operator.why = {target: operator.why[""] for target in targets if operator.why}
         return Report(chunk.name, list(targets), operators)
-    registry = Registry.discover()
-    module = parse(chunk, registry.context())
+    module = parse(chunk, Registry.discover().context())
+    return _of_ops(chunk.name, module, targets, operators, chunk.model is not None)
+
+
+def _of_ops(
+    model: str,
+    module: ModuleOp,
+    targets: Sequence[str],
+    operators: list[Operator] | None,
+    narrow: bool,
+) -> Report:
+    """Return the operators (by default, the opcodes) of a module, which is changed."""
     if operators is None:
         operators = _of_module(module)
     by_name = {operator.name: operator for operator in operators}
-    for target, bad, reason in _problems(module, targets, registry, chunk.model is not None):
+    for target, bad, reason in _problems(module, targets, Registry.discover(), narrow):
         name = operator_of(bad)
         operator = by_name.setdefault(name, Operator(name, 1))
         operator.why.setdefault(target, f"'{source_name(bad)}': {reason}")
-    return Report(chunk.name, list(targets), sorted(by_name.values(), key=lambda o: o.name))
+    return Report(model, list(targets), sorted(by_name.values(), key=lambda o: o.name))
 
 
 def _imported(chunk: Chunk) -> list[Operator] | None:

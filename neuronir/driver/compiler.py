@@ -40,6 +40,7 @@ from neuronir.driver.same_tiles import TiledPrograms
 from neuronir.driver.timer import Timer
 from neuronir.driver.user_passes import UserPasses, UserPassFailure
 from neuronir.driver.weights import bind_weights, entry_function
+from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.models import Model, named_values
 from neuronir.passes.hlo.legality import register_legality
 from neuronir.passes.hlo.support.values import element, is_tensor
@@ -88,6 +89,29 @@ def compile_module(
 ) -> CompiledResult:
     """Continue from a module in phase `options.compile_from`, which is not changed."""
     return _Compile(Chunk("", name, "mlir"), get_target(target), options, module).run()
+
+
+def read_module(
+    chunk: Chunk, target: str, options: CompileOptions
+) -> tuple[ModuleOp, CompileOptions]:
+    """Return the module of an input in phase `parsed`, with bound weights and its origin, and the
+    options with which `compile_module` continues. RunFailure or NeuronError.
+    """
+    compiling = _Compile(chunk, get_target(target), options)
+    module = compiling.read()
+    rest = replace(
+        options, weights={}, bindings=Bindings(), framework=None, narrow_integers=compiling.narrow
+    )
+    return module, rest
+
+
+def stamp(module: ModuleOp, digest: str, weights: Mapping[str, Array] | None = None) -> None:
+    """Record in a module what it was made from: the digest of the model, and bound weights."""
+    module.attributes["neuronir.input"] = StringAttr(digest)
+    count = len(entry_function(module).body.block.args)
+    module.attributes["neuronir.arguments"] = StringAttr(str(count))
+    if weights:
+        module.attributes["neuronir.weights"] = StringAttr(digest_of_weights(weights))
 
 
 class _Compile:
@@ -293,7 +317,7 @@ class _Compile:
             bind_weights(module, self.options.weights)
         # A dump of this phase already records its origin.
         if self.first == 0 and "neuronir.input" not in module.attributes:
-            self.stamp(module)
+            self.origin(module)
         verify(module)
         if phase in ("parsed", "hlo", "tiled"):
             entry_function(module)  # both lowering paths need it
@@ -321,30 +345,28 @@ class _Compile:
                 )
         module.attributes[MACHINE_ATTRIBUTE] = StringAttr(self.target.name)
 
-    def stamp(self, module: ModuleOp) -> None:
+    def origin(self, module: ModuleOp) -> None:
         """Record in the module what it was made from, without paths or times."""
         model = self.chunk.model
         digest = digest_of([self.chunk.text.encode()]) if model is None else model.digest
-        module.attributes["neuronir.input"] = StringAttr(digest)
-        count = len(entry_function(module).body.block.args)
-        module.attributes["neuronir.arguments"] = StringAttr(str(count))
-        if self.options.weights:
-            weights = digest_of_weights(self.options.weights)
-            module.attributes["neuronir.weights"] = StringAttr(weights)
+        stamp(module, digest, self.options.weights)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether 64-bit integers are computed in 32 bits."""
+        given = self.options.narrow_integers
+        return self.chunk.model is not None if given is None else given
 
     def pipeline(self, phase: str, *, tiled: bool = False) -> str:
         """Return the pass string of a phase, with the options filled in."""
         o = self.options
-        narrow = o.narrow_integers
-        if narrow is None:
-            narrow = self.chunk.model is not None
         return pipeline_of(
             self.target,
             phase,
             o.auto_cast,
             o.auto_cast_type,
             o.optlevel,
-            narrow,
+            self.narrow,
             tiled,
             o.relayout,
         )

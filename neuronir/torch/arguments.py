@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import NoReturn
 
+from neuronir.cache_jobs import CacheUse
 from neuronir.cli import neuronx_cc_args
 from neuronir.cli.cc_args import FLAGS, with_flags
 from neuronir.cli.neuronx_cc_args import ALIASES
@@ -32,8 +33,6 @@ REFUSED = {
     "workdir": _WORKDIR,
     "compile_to": _COMMAND,
     "compile_from": _COMMAND,
-    "load": _COMMAND,
-    "pass_after": _COMMAND,
     "timing": _COMMAND,
     "pass_statistics": _COMMAND,
     "logfile": "messages of the compiler go to stderr",
@@ -42,9 +41,6 @@ REFUSED = {
 TARGET = "trn1"
 """The default target."""
 NO_EFFECT = {
-    "cache_dir": "traced models are not cached",
-    "retry_failed_compilation": "traced models are not cached",
-    "no_cache": "traced models are not cached",
     "debug": "errors are exceptions, with their traceback",
 }
 """Options without effect on a traced model, each with the reason."""
@@ -66,6 +62,12 @@ def parse_arguments(given: Arguments, *, need_target: bool = False) -> Namespace
     if parsed.enable_experimental_O1:
         parsed.optlevel = 1
     return parsed
+
+
+def cache_use(arguments: Namespace) -> CacheUse:
+    """Return the cache that options name."""
+    place = "" if arguments.no_cache else arguments.cache_dir
+    return CacheUse(place, retry=arguments.retry_failed_compilation)
 
 
 def parsed_words(

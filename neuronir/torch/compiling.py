@@ -4,55 +4,28 @@ import json
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from xdsl.dialects.builtin import ModuleOp
 
-from neuronir.api import Executable
-from neuronir.cli.cc_compile import compile_options
+from neuronir.api import Executable, load_bytes
+from neuronir.cache_jobs import compile_job, compile_jobs
+from neuronir.cli.cc_compile import compile_options, user_passes_of
 from neuronir.dialects.support.diagnostics import handling, printing
 from neuronir.driver import CompileOptions
-from neuronir.driver.compiler import compile_model
-from neuronir.driver.elsewhere import Job, compile_jobs
+from neuronir.driver.compiler import stamp
+from neuronir.driver.job import Job
 from neuronir.driver.pass_runner import RunFailure, as_error
-from neuronir.frontends.bindings import Bindings
-from neuronir.frontends.models import Use
 from neuronir.frontends.torch import Imported, import_torch
 from neuronir.frontends.torch.export import export
 from neuronir.frontends.torch.model import digest_of_program
-from neuronir.frontends.torch.unsupported import operators_used
-from neuronir.targets.neff.writer import neff_pieces
+from neuronir.torch.arguments import cache_use
 from neuronir.torch.interface import Spec
-from neuronir.torch.loaded import executable_of
-from neuronir.version import __version__
 
 NAME = "main"
 """The name of the model in a program."""
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """An imported program as a model for the compiler."""
-
-    program: Any
-    imported: Imported
-    name: str
-    digest: str
-
-    def input_names(self, bindings: Bindings) -> list[str]:
-        """Return the names of its inputs, in order."""
-        return [*self.imported.inputs, *self.imported.held]
-
-    def operators(self, bindings: Bindings) -> list[Use]:
-        """Return the operators that it uses."""
-        return operators_used(self.program)
-
-    def module(self, bindings: Bindings) -> ModuleOp:
-        """Return its hlo module."""
-        return self.imported.module
 
 
 @dataclass(frozen=True)
@@ -97,17 +70,15 @@ def compiled_import(
     if timeout is not None:
         unit = (program, imported, workdir)
         return compiled_units([unit], arguments, workers=1, timeout=timeout)[0]
-    options = _prepare(program, arguments, workdir)
-    model = Prepared(program, imported, NAME, digest_of_program(program))
+    job = _job(program, imported, arguments, workdir)
     try:
         with handling(printing(arguments.level)):
-            result = compile_model(model, arguments.target, options)
+            made = compile_job(job, cache_use(arguments), want_neff=True)
     except RunFailure as failure:
         raise as_error(failure) from failure
-    assert result.program is not None
-    executable = Executable(result.program, result.encoding)
-    neff = b"".join(neff_pieces(result.program, __version__, result.encoding))
-    return _finished(Compiled(program, imported, executable, neff, arguments.target), workdir)
+    assert made.neff is not None
+    executable = Executable(made.program, made.encoding)
+    return _finished(Compiled(program, imported, executable, made.neff, job.target), workdir)
 
 
 def compiled_units(
@@ -119,20 +90,24 @@ def compiled_units(
 ) -> list[Compiled]:
     """Compile (program, what was imported of it, workdir) in other processes, `workers` at a time.
     NeuronError, subprocess.TimeoutExpired."""
-    jobs = []
-    for program, imported, workdir in units:
-        options = _prepare(program, arguments, workdir)
-        inputs = [*imported.inputs, *imported.held]
-        digest = digest_of_program(program)
-        target, level = arguments.target, arguments.level
-        jobs.append(Job(imported.module, NAME, digest, inputs, target, options, level))
+    jobs = [_job(program, imported, arguments, place) for program, imported, place in units]
+    try:
+        with handling(printing(arguments.level)):
+            neffs = compile_jobs(jobs, cache_use(arguments), workers=workers, timeout=timeout)
+    except RunFailure as failure:
+        raise as_error(failure) from failure
     made = []
-    neffs = compile_jobs(jobs, workers=workers, timeout=timeout)
     for neff, (program, imported, workdir) in zip(neffs, units, strict=True):
-        executable = executable_of(neff, NAME)
-        found = Compiled(program, imported, executable, neff, arguments.target)
+        found = Compiled(program, imported, load_bytes(neff, NAME), neff, arguments.target)
         made.append(_finished(found, workdir))
     return made
+
+
+def _job(program: Any, imported: Imported, arguments: Namespace, workdir: str | None) -> Job:
+    """Return the job of what has been imported of a program."""
+    options = _prepare(program, arguments, workdir)
+    stamp(imported.module, digest_of_program(program))
+    return Job(imported.module, NAME, arguments.target, options, arguments.level)
 
 
 def _prepare(program: Any, arguments: Namespace, workdir: str | None) -> CompileOptions:
@@ -144,7 +119,8 @@ def _prepare(program: Any, arguments: Namespace, workdir: str | None) -> Compile
     for line in arguments.remarks:
         warnings.warn(line, stacklevel=5)
     dump = None if folder is None else str(folder / "phases")
-    return compile_options(arguments, dump_phases_to=dump)
+    options = compile_options(arguments, dump_phases_to=dump, user_passes=user_passes_of(arguments))
+    return replace(options, narrow_integers=True)  # PyTorch's indices have 64 bits
 
 
 def _finished(made: Compiled, workdir: str | None) -> Compiled:

@@ -9,27 +9,14 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from neuronir.api import Executable
+from neuronir.api import load_bytes
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.torch.devices import check_device
 from neuronir.frontends.torch.types import array_of, tensor_of
-from neuronir.targets.encoding.encoding import Encoding
-from neuronir.targets.neff.check import check_machine
-from neuronir.targets.neff.reader import parse_neff
-from neuronir.targets.registry import get_target
 from neuronir.torch.interface import Interface, Spec
 
 RUNS: Counter[int] = Counter()
 """How many runs each core has executed."""
-
-
-def executable_of(neff: bytes | memoryview, name: str) -> Executable:
-    """Return the program of a NEFF; raises NeuronError if it cannot be read, and messages call it
-    `name`.
-    """
-    found = parse_neff(neff, name)
-    check_machine(found.program, get_target(found.program.machine).machine, name)
-    return Executable(found.program, Encoding(found.encoding, control_flow=found.control_flow))
 
 
 class Loaded:
@@ -37,7 +24,7 @@ class Loaded:
 
     def __init__(self, neff: Any) -> None:
         raw = neff.detach().cpu().contiguous().numpy().data
-        self.executable = executable_of(memoryview(raw).cast("B"), "the traced model")
+        self.executable = load_bytes(memoryview(raw).cast("B"), "the traced model")
         self._turn = count()
 
     def core(self, first: int, number: int) -> int:

@@ -53,6 +53,8 @@ OF_THE_DAY = {
         "not neuronx-cc compile mlp.hlo wide.hlo": "2 compiled, 1 from the cache, 1 failed, 0 lost",
         "neuron-sim sweep mlp.onnxtxt": "inferences/s on one core (batch 1024",
         "neuron_parallel_compile --cache-dir graphs sh": "Total graphs:",
+        "neuron_parallel_compile --cache-dir steps python": "Total successful compilations: 2",
+        "env NEURON_COMPILE_CACHE_URL=steps python train.py": "-2480",
         "neuron_parallel_compile --command analyze": "3 of 3 models supported",
         "neuron_parallel_compile --cache-dir graphs --command clean": "3 entries and 0 collected",
         "neuron-cache list": "2 entries",

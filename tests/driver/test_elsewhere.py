@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompileOptions, elsewhere, elsewhere_worker
-from neuronir.driver.compiler import compile_model
-from neuronir.driver.elsewhere import Job, compile_jobs
+from neuronir.driver.compiler import stamp
+from neuronir.driver.elsewhere import Answer, compile_jobs
+from neuronir.driver.job import Job, pack
 from neuronir.driver.pass_runner import RunFailure, as_error
-from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.hlo_text import import_hlo_text
-from neuronir.frontends.models import Use
 from neuronir.targets.neff.writer import neff_pieces
 from neuronir.version import __version__
 
@@ -29,28 +27,10 @@ ENTRY main {
 """
 
 
-class Given:
-    """The model of a job, for a compile in this process."""
-
-    name, digest = "model", "digest"
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def input_names(self, bindings: Bindings) -> list[str]:
-        return ["x"]
-
-    def operators(self, bindings: Bindings) -> list[Use]:
-        return []
-
-    def module(self, bindings: Bindings) -> ModuleOp:
-        return import_hlo_text(self.text, "model")
-
-
 def job(text: str, **options: Any) -> Job:
     module = import_hlo_text(text, "model")
-    given = replace(CompileOptions(), **options)
-    return Job(module, "model", "digest", ["x"], "trn1", given)
+    stamp(module, "digest")
+    return Job(module, "model", "trn1", replace(CompileOptions(), **options))
 
 
 def text_of(seed: int) -> str:
@@ -61,21 +41,20 @@ def text_of(seed: int) -> str:
 def test_the_same_bytes_in_order(tmp_path: Path) -> None:
     texts = [text_of(0), text_of(1)]
     jobs = [job(t, dump_phases_to=str(tmp_path / f"{i}")) for i, t in enumerate(texts)]
-    for i, (neff, text) in enumerate(zip(compile_jobs(jobs, workers=2), texts, strict=True)):
-        result = compile_model(Given(text), "trn1")
-        assert result.program is not None
-        assert neff == b"".join(neff_pieces(result.program, __version__, result.encoding))
+    for i, (answer, text) in enumerate(zip(compile_jobs(jobs, workers=2), texts, strict=True)):
+        result = job(text).compile()
+        assert result.program is not None and isinstance(answer, Answer)
+        assert answer.neff == b"".join(neff_pieces(result.program, __version__, result.encoding))
         assert (tmp_path / f"{i}" / "1-hlo.mlir").exists()
 
 
 def test_an_error_and_a_time_limit() -> None:
     wrong = PROGRAM.replace("f32", "f64") % ",".join(["{" + ",".join("0" * 16) + "}"] * 300)
-    with pytest.raises(NeuronError, match="f64") as caught:
-        compile_jobs([job(wrong)])
-    assert caught.value.code.startswith("NCC_")
+    (failure,) = compile_jobs([job(wrong)])
+    assert isinstance(failure, RunFailure) and "f64" in failure.diagnostic.text
     with pytest.raises(RunFailure) as here:
-        compile_model(Given(wrong), "trn1")
-    assert vars(caught.value) == vars(as_error(here.value))  # its place and excerpt, too
+        job(wrong).compile()
+    assert failure.diagnostic == here.value.diagnostic  # its place and excerpt, too
     with pytest.raises(subprocess.TimeoutExpired):
         compile_jobs([job(text_of(0))], timeout=0.01)
 
@@ -92,14 +71,13 @@ def test_diagnostic_comes_back_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     def failing(*arguments: object) -> None:
         raise error
 
-    monkeypatch.setattr(elsewhere_worker, "compile_model", failing)
-    elsewhere._write(job(text_of(0)), tmp_path / "job")
+    monkeypatch.setattr(Job, "compile", failing)
+    pack(job(text_of(0))).write(tmp_path / "job")
     assert elsewhere_worker.main([str(tmp_path / "job")]) == 1
     done = subprocess.CompletedProcess([], 1, "", "")
     monkeypatch.setattr("subprocess.run", lambda *words, **options: done)
-    with pytest.raises(NeuronError) as caught:
-        elsewhere._run(job(text_of(0)), tmp_path / "job", None)
-    assert vars(caught.value) == vars(error)
+    failure = elsewhere._run(job(text_of(0)), tmp_path / "job", None)
+    assert isinstance(failure, RunFailure) and vars(as_error(failure)) == vars(error)
 
 
 def test_a_process_that_dies(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import neuronir.torch as torch_neuronx  # noqa: E402
 from neuronir.cli import neuron_cc_args, neuronx_cc_args  # noqa: E402
 from neuronir.cli.cc_compile import compile_options  # noqa: E402
 from neuronir.dialects.support.errors import NeuronError  # noqa: E402
-from neuronir.torch.arguments import parse_arguments  # noqa: E402
+from neuronir.torch.arguments import cache_use, parse_arguments  # noqa: E402
 from neuronir.torch_neuron.arguments import parse_arguments as parse_inf1  # noqa: E402
 from tests.torch import kernels  # noqa: E402
 
@@ -38,14 +38,14 @@ SHARED: dict[str, Row] = {
     "signature": ("--signature serve", REFUSED),
     "report": ("--report unsupported", REFUSED),
     "dump_phases_to": ("--dump-phases-to dumps", REFUSED),
-    "cache_dir": ("--cache-dir cache", REMARK),
-    "no_cache": ("--no-cache", REMARK),
-    "retry_failed_compilation": ("--retry_failed_compilation", REMARK),
+    "cache_dir": ("--cache-dir cache", EFFECT),
+    "no_cache": ("--no-cache", EFFECT),
+    "retry_failed_compilation": ("--retry_failed_compilation", EFFECT),
     "compile_to": ("--compile-to hlo", REFUSED),
     "compile_from": ("--compile-from hlo", REFUSED),
     "tiling": ("--tiling never", EFFECT),
-    "load": ("--load mine.py", REFUSED),
-    "pass_after": ("--pass-after hlo=cse", REFUSED),
+    "load": ("--load examples/hard_tanh.py", EFFECT),
+    "pass_after": ("--pass-after hlo=cse", EFFECT),
     "timing": ("--timing", REFUSED),
     "pass_statistics": ("--pass-statistics", REFUSED),
     "debug": ("--debug", REMARK),
@@ -111,7 +111,8 @@ def _options(compiler: ModuleType) -> set[str]:
 
 def _meaning(parsed: Namespace) -> object:
     """What the options decide."""
-    return compile_options(parsed), parsed.target, parsed.level
+    users = parsed.load, parsed.pass_after
+    return compile_options(parsed), parsed.target, parsed.level, cache_use(parsed), users
 
 
 @pytest.mark.parametrize(("compiler", "parse", "table"), BOTH)
