@@ -45,7 +45,7 @@ class Convolution:
         self.features_on_rows = not pieces or pieces[0][2] == self.n.o_feature
         self.bank = state.machine.psum_bank_bytes // 4
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self, others: Sequence[Form] = ()) -> Iterator[Piece]:
         """Compute the result one PSUM bank at a time."""
         state = self.state
         here = state.emitter.source

@@ -1,6 +1,6 @@
 """Lower hlo.dot: matmul tiles accumulate in PSUM, and the reader evicts the product."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -13,7 +13,7 @@ from neuronir.dialects.tile.interface import tiling_of
 from neuronir.dialects.tile.rules import contracting, shape_of
 from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, dense, row_major, split_at
-from neuronir.passes.lowering.layouts.views import numbers_of
+from neuronir.passes.lowering.layouts.views import numbers_of, plan
 from neuronir.passes.tile.layouts.dot_plans import vector_side
 from neuronir.passes.tile.layouts.maps import cut
 from neuronir.passes.tile.lower.binary import BINARIES
@@ -150,6 +150,10 @@ def _renamed(
 _DIFFERENT = "the operands have different layouts of the contraction"
 
 
+Block = tuple[int, list[Atom], list[Atom]]
+"""The columns of matmuls: where they start, the digits of one matmul, and those that repeat it."""
+
+
 class Product:
     """A dot in progress, by the layouts of its operands and its result."""
 
@@ -209,11 +213,12 @@ class Product:
             total += number // self.strides[d] % self.shape[d] * self.sides[which][mine]
         return total
 
-    def _free(self) -> list[Atom]:
-        """Return the free result digits, split at dimensions and at the ends of the operands'
-        digits.
+    def _free(self, beside: Sequence[Form]) -> list[Atom]:
+        """Return the free result digits, split at dimensions, at the ends of the operands' digits,
+        and at those of the copies `beside`.
         """
         cuts = {c for s, n in zip(self.strides, self.shape, strict=True) for c in (s, s * n)}
+        cuts |= {c for form in beside for a in form.atoms() for c in (a.stride, a.end)}
         for which in (0, 1):
             for a in self.forms[which].atoms():
                 for d, mine in self.maps[which].items():
@@ -289,7 +294,23 @@ class Product:
             depth = step * size
         return depth, rounds
 
-    def pieces(self) -> Iterator[Piece]:
+    def _columns(
+        self, moving: Collection[int], beside: Sequence[Form]
+    ) -> tuple[list[Block], list[Atom]]:
+        """Return the columns of the matmuls, and the other free digits.
+
+        A bank may end inside a digit of a copy that is read with it: the columns are then split at
+        the ends of the copies' digits first.
+        """
+        for cuts in ((), beside):
+            free = self._free(cuts)
+            columns = [a for a in free if self._dim(a) in moving]
+            blocks = list(column_blocks(columns, self.bank))
+            if all(plan(beside, inner) is not None for _, inner, _ in blocks):
+                break
+        return blocks, [a for a in free if self._dim(a) not in moving]
+
+    def pieces(self, others: Sequence[Form] = ()) -> Iterator[Piece]:
         """Compute the result one PSUM bank at a time."""
         state, s, v = self.state, self.stationary, 1 - self.stationary
         here = state.emitter.source
@@ -303,20 +324,17 @@ class Product:
             for b in self._cut_rows(a, border)
         ]
         count = max(1, prod(a.size for a in rows))
-        free = self._free()
-        moving = {d for d in self.maps[v] if d >= batch}
-        columns = [a for a in free if self._dim(a) in moving]
-        outer = [a for a in free if self._dim(a) not in moving]
+        blocks, outer = self._columns({d for d in self.maps[v] if d >= batch}, others)
         contraction = self._contracted()
         stationary = [self._access(s, a) for a in rows]
         depth = self.depth
-        for first, inner, beside in column_blocks(columns, self.bank):
+        for first, inner, repeated in blocks:
             group: list[Atom] = []
             width = prod(a.size for a in inner)
             rest = outer
-            if not beside:
+            if not repeated:
                 group, rest = together(outer, width, self.bank)
-            for number in numbers_of([*rest, *beside]):
+            for number in numbers_of([*rest, *repeated]):
                 total = prod(a.size for a in group) * width
                 psum = state.psum(count * prod(a.size for a, _ in parts), total, of=self.source)
                 state.emitter.source = self.source
@@ -403,9 +421,7 @@ FEW_COLUMNS = 64
 """Matmuls with fewer columns take as long as with this many."""
 
 
-def column_blocks(
-    columns: Sequence[Atom], bank: int
-) -> Iterator[tuple[int, list[Atom], list[Atom]]]:
+def column_blocks(columns: Sequence[Atom], bank: int) -> Iterator[Block]:
     """Split the columns of a dot into matmuls of at most `bank`.
 
     Returns where the columns of one kind of matmul start, their sizes, and the digits that repeat

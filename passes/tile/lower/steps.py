@@ -103,8 +103,8 @@ def _out_of_psum(
 ) -> Iterator[Step]:
     pieces = product.source
     assert not isinstance(pieces, Held)
-    for piece in pieces.pieces():
-        forms = [s.form for s in sources if s is not product]
+    forms = [s.form for s in sources if s is not product]
+    for piece in pieces.pieces([out, *forms, *extra]):
         dims = plan([out, *forms, *extra], piece.atoms)
         if dims is None:
             raise NeuronError(

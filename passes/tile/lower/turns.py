@@ -1,6 +1,6 @@
 """Lower transposes that exchange digits of the free axis and of partitions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -92,7 +92,7 @@ class Transposed:
         self.form = form
         self.op = op
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self, others: Sequence[Form] = ()) -> Iterator[Piece]:
         """Compute the result one PSUM bank at a time."""
         state, turn = self.state, _turn(self.source, self.form)
         here = state.emitter.source

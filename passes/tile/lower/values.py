@@ -5,7 +5,7 @@ operation with a scalar or a per-partition scalar is deferred, because the next 
 often include it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -48,8 +48,10 @@ class Pieces(Protocol):
 
     form: Form  # its layout if it were a copy, without a buffer
 
-    def pieces(self) -> Iterator[Piece]:
-        """Compute the pieces one by one."""
+    def pieces(self, others: Sequence[Form] = ()) -> Iterator[Piece]:
+        """Compute the pieces one by one, if possible such that the copies `others` have one stride
+        along each digit of a piece.
+        """
         ...
 
 
