@@ -12,7 +12,7 @@ from neuronir.passes.nc.listing import Buffer, Node, machine_of
 from neuronir.passes.nc.liveness import Life, rounded
 
 _SHOWN = 16
-_LESS = "use a smaller batch, split the operation, or compile for a larger machine"
+LESS = "use a smaller batch, split the operation, or compile for a larger machine"
 
 
 def out_of_memory(
@@ -53,7 +53,7 @@ def out_of_memory(
         f"available ({required - available} too many)",
         location=where or None,
         excerpt="live at the peak, bytes per partition:\n" + "\n".join(lines),
-        help=_help(buffers[live[0]], writers.get(live[0]), available) if live else _LESS,
+        help=_help(buffers[live[0]], writers.get(live[0]), available) if live else LESS,
     )
 
 
@@ -65,7 +65,7 @@ def _name(writer: Operation | None) -> str:
 def _help(largest: Buffer, writer: Operation | None, available: int) -> str:
     """Return the advice: fewer live bytes, unless one buffer alone is too large."""
     if largest.size <= available or writer is None:
-        return _LESS
+        return LESS
     name = f"'{_name(writer)}'" if _name(writer) else "the largest buffer"
     held = largest.partitions
     module = writer.get_toplevel_object()
