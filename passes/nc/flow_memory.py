@@ -5,16 +5,26 @@ that it overlaps, newest first: usually a single one that covers it. If there ar
 visible part of each is computed once (flow_paint.py).
 """
 
+from collections.abc import Iterable
+
 from neuronir.passes.nc.flow_paint import UNWRITTEN, Painter, Region, Write
 
 _PAGE = 4096  # page size in bytes for the region index
 _PAGES = 64  # regions with more pages are compared with all others
+_LINE = 64  # regions up to this size in bytes are also indexed by lines of this size
+
+_WIDE, _LARGE, _SMALL, _SINGLE = range(4)
+_ALL = (0,)  # the only key of wide regions
+
+_Index = dict[int, dict[int, None]]
 
 
 class FlowMemory:
     """One memory, or one buffer of it.
 
-    Regions are numbered; regions with a visible write are indexed by page.
+    Regions are numbered. Those with a visible write are indexed by page; small ones by line, too,
+    and small ones in one partition by line and partition: a load may write thousands of elements of
+    a page one by one.
     """
 
     __slots__ = (
@@ -26,8 +36,10 @@ class FlowMemory:
         "numbers",
         "known",
         "ranges",
-        "pages",
-        "wide",
+        "sizes",
+        "keys",
+        "finer",
+        "equal",
         "count",
         "changed",
         "widened",
@@ -43,8 +55,10 @@ class FlowMemory:
         self.numbers: dict[tuple[int, int, int], int] = {}
         self.known: list[dict[int, int]] = []  # by two regions: how they overlap
         self.ranges: list[range] = []  # the pages of each region
-        self.pages: dict[int, dict[int, None]] = {}
-        self.wide: dict[int, None] = {}
+        self.sizes: list[int] = []  # _WIDE to _SINGLE
+        self.keys: list[tuple[Iterable[int], ...]] = []  # of each region, up to its own size
+        self.finer: list[_Index] = [{}, {}, {}, {}]  # the regions of this size or smaller, by key
+        self.equal: list[_Index] = [{}, {}, {}, {}]  # the regions of this size, by key
         self.count = 0  # of writes
         self.changed: dict[int, int] = {}  # the last write of each page
         self.widened = 0  # the last write of more pages than are indexed
@@ -60,29 +74,70 @@ class FlowMemory:
             self.lows.append(region.low)
             self.highs.append(region.high)
             self.known.append({})
-            self.ranges.append(range(region.low // _PAGE, (region.high - 1) // _PAGE + 1))
+            pages = range(region.low // _PAGE, (region.high - 1) // _PAGE + 1)
+            self.ranges.append(pages)
+            self._place(region, pages)
         return number
+
+    def _place(self, region: Region, pages: range) -> None:
+        """Record where a region is indexed."""
+        keys: list[Iterable[int]] = [_ALL]
+        if len(pages) <= _PAGES:
+            keys.append(pages)
+            if region.high - region.low <= _LINE:
+                lines = range(region.low // _LINE, (region.high - 1) // _LINE + 1)
+                keys.append(lines)
+                if region.stop - region.start == 1:
+                    keys.append([line << 8 | region.start for line in lines])
+        self.sizes.append(len(keys) - 1)
+        self.keys.append(tuple(keys))
 
     def clear(self) -> None:
         """Drop all writes."""
         self.live.clear()
-        self.pages.clear()
-        self.wide.clear()
+        for index in (*self.finer, *self.equal):
+            index.clear()
         self.answers.clear()
 
     def _near(self, number: int) -> "dict[int, None] | dict[int, Write]":
         """Return the regions of visible writes that may overlap one."""
-        pages = self.ranges[number]
-        if len(pages) > _PAGES:
+        size = self.sizes[number]
+        if size == _WIDE:
             return self.live
-        if len(pages) == 1 and not self.wide:
-            return self.pages.get(pages[0], _NONE)
-        found = dict(self.wide)
-        for page in pages:
-            there = self.pages.get(page)
-            if there:
-                found.update(there)
+        keys = self.keys[number]
+        some = []
+        for kind in range(size + 1):
+            index = (self.finer if kind == size else self.equal)[kind]
+            if index:
+                some += [there for key in keys[kind] if (there := index.get(key))]
+        if len(some) < 2:
+            return some[0] if some else _NONE
+        found: dict[int, None] = {}
+        for there in some:
+            found.update(there)
         return found
+
+    def _index(self, number: int) -> None:
+        """Add a region to the index."""
+        size, keys = self.sizes[number], self.keys[number]
+        for kind in range(1, size + 1):
+            index = self.finer[kind]
+            for key in keys[kind]:
+                index.setdefault(key, {})[number] = None
+        index = self.equal[size]
+        for key in keys[size]:
+            index.setdefault(key, {})[number] = None
+
+    def _forget(self, number: int) -> None:
+        """Remove a region from the index."""
+        size, keys = self.sizes[number], self.keys[number]
+        for kind in range(1, size + 1):
+            index = self.finer[kind]
+            for key in keys[kind]:
+                del index[key][number]
+        index = self.equal[size]
+        for key in keys[size]:
+            del index[key][number]
 
     def _lie(self, a: int, b: int) -> int:
         """Return how two regions overlap: 0 disjoint, 1 overlapping, 2 if `a` covers `b`."""
@@ -102,26 +157,24 @@ class FlowMemory:
         else:
             for page in pages:
                 self.changed[page] = count
-        live, lows, highs = self.live, self.lows, self.highs
+        live, lows, highs, regions = self.live, self.lows, self.highs, self.regions
         low, high = lows[number], highs[number]
+        start, stop = regions[number].start, regions[number].stop
         gone = [
             k
             for k in self._near(number)
-            if lows[k] >= low and highs[k] <= high and k != number and self._lie(number, k) == 2
+            if lows[k] >= low
+            and highs[k] <= high
+            and regions[k].start >= start
+            and regions[k].stop <= stop
+            and k != number
+            and self._lie(number, k) == 2
         ]
         for k in gone:
             del live[k]
-            if len(self.ranges[k]) > _PAGES:
-                del self.wide[k]
-            else:
-                for page in self.ranges[k]:
-                    del self.pages[page][k]
+            self._forget(k)
         if number not in live:
-            if len(self.ranges[number]) > _PAGES:
-                self.wide[number] = None
-            else:
-                for page in self.ranges[number]:
-                    self.pages.setdefault(page, {})[number] = None
+            self._index(number)
         live[number] = write
 
     def seen(self, number: int) -> list[tuple[Region, Write]]:

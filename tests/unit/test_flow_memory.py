@@ -143,3 +143,32 @@ def test_pieces_of_a_large_value_are_found_in_any_order() -> None:
         assert gap < 0
         found.append([(value, painter.listed[area]) for value, _, _, area in parts])
     assert found[0] == found[1]
+
+
+def test_the_index_finds_all_regions_that_overlap() -> None:
+    """Elements in one partition, rows in several, and regions of many pages."""
+    rng = random.Random(0)
+    memory = FlowMemory(Painter())
+    for time in range(3000):
+        width = rng.choice([2, 4, 4, 60, 64, 66, 1000, 5000, 300_000])
+        low = rng.randrange(0, 20_000, 2)
+        start = rng.randrange(0, 8)
+        stop = start + rng.choice([1, 1, 2, 8])
+        number = memory.number(solid(start, stop, low, low + width))
+        near = set(memory._near(number))
+        region = memory.regions[number]
+        assert near >= {k for k in memory.live if region.meets(memory.regions[k])}
+        memory.write(number, _made(time))
+        covered = {k for k in memory.live if region.covers(memory.regions[k])}
+        assert covered == {number}
+    memory.clear()
+    assert not memory._near(memory.number(solid(0, 1, 0, 4)))
+
+
+def test_elements_of_other_rows_are_not_compared() -> None:
+    """A load that writes each element on its own takes no time that grows with their square."""
+    memory = FlowMemory(Painter())
+    for p in range(16):
+        for n in range(256):
+            memory.write(memory.number(solid(p, p + 1, 4 * n, 4 * n + 4)), _made(n))
+    assert len(memory._near(memory.number(solid(3, 4, 40, 44)))) <= 16
