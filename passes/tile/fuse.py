@@ -92,7 +92,8 @@ def fuse_block(block: Block, machine: Machine, room: Room) -> None:
         else:
             part.append(op)
     found = [(_found(block, ops, machine, room), end) for ops, end in parts]
-    writer = Written(block, last, [op for op in block.ops if op is not last])
+    old = [op for op in block.ops if op is not last]
+    writer = Written(block, last, old, machine.partitions)
     for (grouping, groups), end in found:
         with unchanged_ops():
             settled = settle(grouping, groups)
@@ -126,11 +127,14 @@ def _found(
     return grouping, groups
 
 
-def write_groups(block: Block, groups: Sequence[Group], resident: frozenset[SSAValue]) -> None:
+def write_groups(
+    block: Block, groups: Sequence[Group], resident: frozenset[SSAValue], partitions: int
+) -> None:
     """Rewrite the ops of a block as these groups; `resident` values stay in SBUF between them."""
     last = block.last_op
     assert last is not None
-    writer = Written(block, last, [op for op in block.ops if op is not last])
+    old = [op for op in block.ops if op is not last]
+    writer = Written(block, last, old, partitions)
     writer.groups(groups, resident, last)
     writer.finish()
 
@@ -138,10 +142,13 @@ def write_groups(block: Block, groups: Sequence[Group], resident: frozenset[SSAV
 class Written:
     """A block being rewritten, with the replacements of its old values."""
 
-    def __init__(self, block: Block, last: Operation, old: Sequence[Operation]) -> None:
+    def __init__(
+        self, block: Block, last: Operation, old: Sequence[Operation], partitions: int
+    ) -> None:
         self.block = block
         self.last = last
         self.old = list(old)
+        self.partitions = partitions
         self.mapping: dict[SSAValue, SSAValue] = {}
 
     def groups(
@@ -149,7 +156,8 @@ class Written:
     ) -> None:
         """Emit groups before an op; `resident` values stay in SBUF between them."""
         for group in groups:
-            Nest(group, self.mapping, resident).write(Where(self.block, before))
+            nest = Nest(group, self.mapping, resident, self.partitions)
+            nest.write(Where(self.block, before))
             record("tile-fuse", "groups")
             record("tile-fuse", "loops", len(group.loops))
 

@@ -32,7 +32,7 @@ from neuronir.passes.tile.group import Group, is_view
 from neuronir.passes.tile.layouts.carried import RESHAPES
 from neuronir.passes.tile.retile import resized, retile, slice_properties
 from neuronir.passes.tile.sums import carried_element, conversion
-from neuronir.passes.tile.tiles import Position, Tile, Tiles, even_rounds
+from neuronir.passes.tile.tiles import Position, Tile, Tiles, even_rounds, rest
 from neuronir.passes.tile.where import Where
 from neuronir.passes.tile.whole import tiled, whole
 
@@ -41,11 +41,16 @@ class Nest:
     """Writes one group."""
 
     def __init__(
-        self, group: Group, mapping: dict[SSAValue, SSAValue], resident: frozenset[SSAValue]
+        self,
+        group: Group,
+        mapping: dict[SSAValue, SSAValue],
+        resident: frozenset[SSAValue],
+        partitions: int,
     ) -> None:
         self.group = group
         self.mapping = mapping
         self.resident = resident
+        self.partitions = partitions
         self.related = group.related
         self.depths = {op: group.depth_of(group.axes_of(op)) for op in group.ops}
         for op in reversed(group.ops):  # a view is rebuilt at its reader
@@ -203,12 +208,14 @@ class Nest:
         loop = self.group.loops[level]
         first, last = even_rounds(self.group, tiles, loop)
         for n in range(first):
-            accs = self._round(where, level, tiles, accs, n)
+            accs = self._round(where, level, tiles, accs, n * loop.tile, loop.tile)
         if last - first > 1:
             accs = self._rounds(where, level, tiles, accs, first, last)
             first = last
-        for n in range(first, loop.rounds):
-            accs = self._round(where, level, tiles, accs, n)
+        for n in range(first, loop.size // loop.tile):
+            accs = self._round(where, level, tiles, accs, n * loop.tile, loop.tile)
+        for start, size in rest(loop, self.partitions):
+            accs = self._round(where, level, tiles, accs, start, size)
         return accs
 
     def _round(
@@ -217,14 +224,14 @@ class Nest:
         level: int,
         tiles: Tiles,
         accs: dict[SSAValue, SSAValue],
-        number: int,
+        start: int,
+        size: int,
     ) -> dict[SSAValue, SSAValue]:
-        """Write one iteration, unrolled."""
-        loop = self.group.loops[level]
-        size = min(loop.tile, loop.size - number * loop.tile)
-        tile = Tile(Position(None, number * loop.tile), size)
+        """Write one iteration, unrolled, over `size` positions from `start`."""
+        axis = self.group.loops[level].axis
+        tile = Tile(Position(None, start), size)
         here = Where(where.block, where.before, where)
-        return self._level(here, level + 1, tiles.beside(loop.axis, tile), accs)
+        return self._level(here, level + 1, tiles.beside(axis, tile), accs)
 
     def _rounds(
         self,

@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 
 from neuronir.passes.tile.axes import Key
 from neuronir.passes.tile.group import Group, Loop
+from neuronir.passes.tile.times import spread
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,20 @@ def even_rounds(group: Group, outer: Tiles, loop: Loop) -> tuple[int, int]:
     while last > first and _cut(group, outer, loop, last - 1, derived):
         last -= 1
     return first, last
+
+
+def rest(loop: Loop, partitions: int) -> list[tuple[int, int]]:
+    """Return the start and the size of each iteration after those of full tiles.
+
+    There is at most one, but two if its size does not divide over partitions: a multiple of their
+    number, and what is left. A size of 1579, for example, is a prime, and becomes 1536 and 43.
+    """
+    size = loop.size % loop.tile
+    start = loop.size - size
+    if size <= partitions or 2 * spread((size,), partitions) >= partitions:
+        return [(start, size)] if size else []
+    even = size - size % partitions
+    return [(start, even), (start + even, size - even)]
 
 
 def _cut(group: Group, outer: Tiles, loop: Loop, number: int, derived: Sequence[int]) -> bool:

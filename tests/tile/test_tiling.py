@@ -146,7 +146,7 @@ def test_tiles_equal_the_whole(name: str) -> None:
         group = make_group(grouping.nodes, grouping.order)
         assert group is not None
         nests = grouping.candidates(group)
-        write_groups(block, [replace(group, loops=rng.choice(nests))], frozenset())
+        write_groups(block, [replace(group, loops=rng.choice(nests))], frozenset(), partitions=8)
         module.verify()
         seen += any(op.name == "scf.for" for op in module.walk())
         for a, b in zip(want, interpret(module, args), strict=True):

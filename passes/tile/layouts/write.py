@@ -237,6 +237,8 @@ class Writer(Choice):
             order = _pixels_last(op, plan)
         elif op.name == "hlo.dot" and plan.stationary >= 0:
             order = columns_order(op, plan, places)
+            if self._leaves(op) and _in_pieces(place(shape, plan.result, order)):
+                order = []  # it would be stored element by element
         elif op.name != "hlo.dot" and not self._leaves(op):
             left = prod(shape) // max(1, positions(own(plan.result, prod(shape))))
             for p in places:
@@ -374,6 +376,11 @@ def _as_products(shape: tuple[int, ...], partition: Partition) -> list[Atom]:
 def _set_type(value: SSAValue, where: Place) -> None:
     assert isinstance(value.type, TensorType)
     value._type = with_layout(value.type, to_layout(shape_of(value), where))
+
+
+def _in_pieces(where: Place) -> bool:
+    """Return whether elements that are neighbours in HBM are apart in a partition."""
+    return any(a.stride == 1 and step > 1 for a, step in where.free)
 
 
 def _pixels_last(op: Operation, plan: Plan) -> list[Atom]:
