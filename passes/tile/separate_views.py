@@ -11,13 +11,14 @@ from xdsl.ir import Block
 from neuronir.dialects.hlo.unary import CopyOp
 from neuronir.passes.statistics import record
 from neuronir.passes.tile.group import is_source, is_view, make_group, views_between
+from neuronir.passes.tile.whole import tiled
 
 
 def separate_views(block: Block) -> None:
     """Copy operands until each op of a block has common axes with the views that it reads."""
     order = {op: i for i, op in enumerate(block.ops)}
     for op in list(order):
-        if is_view(op) or is_source(op):
+        if is_view(op) or is_source(op) or tiled(op) is None:
             continue
         split = [
             i

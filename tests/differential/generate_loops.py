@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from math import prod
 
 SHAPES = ((32, 32), (64, 24), (96,), (5, 7, 16), (128, 64))
-OPS = ("average", "difference", "half", "maximum", "negate", "cosine", "tanh", "reverse", "turn")
+OPS = (
+    *("average", "difference", "half", "maximum", "negate", "abs", "cosine", "tanh"),
+    *("reverse", "turn", "select", "choose"),
+)
+"""Operations on states. Selects choose by position or by iteration, without rounding errors."""
 
 
 @dataclass(frozen=True)
@@ -77,30 +81,56 @@ def _body(draw: random.Random, array: str, shape: Sequence[int], states: int) ->
     old = [f"x{i}" for i in range(states)]
     values = list(old)
     for v in range(draw.randint(1, 6)):
-        op, a, b, name = draw.choice(OPS), draw.choice(values), draw.choice(values), f"v{v}"
-        if op in ("average", "difference"):
-            opcode = "add" if op == "average" else "subtract"
-            lines.append(f"{name}.whole = {array} {opcode}({a}, {b})")
-            lines.append(f"{name} = {array} multiply({name}.whole, half)")
-        elif op == "half":
-            lines.append(f"{name} = {array} multiply({a}, half)")
-        elif op == "maximum":
-            lines.append(f"{name} = {array} maximum({a}, {b})")
-        elif op == "reverse":
-            dimension = draw.randrange(len(shape))
-            lines.append(f"{name} = {array} reverse({a}), dimensions={{{dimension}}}")
-        elif op == "turn":
-            if len(shape) == 2 and shape[0] == shape[1]:
-                lines.append(f"{name} = {array} transpose({a}), dimensions={{1,0}}")
-            else:
-                flat = f"f32[{prod(shape)}]"
-                lines.append(f"{name}.flat = {flat} reshape({a})")
-                lines.append(f"{name}.turned = {flat} reverse({name}.flat), dimensions={{0}}")
-                lines.append(f"{name} = {array} reshape({name}.turned)")
-        else:
-            lines.append(f"{name} = {array} {op}({a})")
-        values.append(name)
+        op, left, right = draw.choice(OPS), draw.choice(values), draw.choice(values)
+        lines += _operation(draw, op, (f"v{v}", left, right), array, shape)
+        values.append(f"v{v}")
     chosen = [draw.choice(values + old) for _ in range(states)]
     carried = f"({', '.join(['s32[]', 's32[]'] + [array] * states)})"
     lines.append(f"ROOT t = {carried} tuple(next, n, {', '.join(chosen)})")
     return _lines(lines)
+
+
+def _operation(
+    draw: random.Random, op: str, names: tuple[str, str, str], array: str, shape: Sequence[int]
+) -> list[str]:
+    """Return the lines of an operation; `names` are those of the result and of two operands."""
+    name, a, b = names
+    dims = array.removeprefix("f32")
+    if op in ("average", "difference"):
+        opcode = "add" if op == "average" else "subtract"
+        return [
+            f"{name}.whole = {array} {opcode}({a}, {b})",
+            f"{name} = {array} multiply({name}.whole, half)",
+        ]
+    if op == "half":
+        return [f"{name} = {array} multiply({a}, half)"]
+    if op == "maximum":
+        return [f"{name} = {array} maximum({a}, {b})"]
+    if op == "reverse":
+        return [f"{name} = {array} reverse({a}), dimensions={{{draw.randrange(len(shape))}}}"]
+    if op == "turn":
+        return _turned(name, a, array, shape)
+    if op in ("select", "choose"):
+        # by position: the first elements, more in each iteration; by iteration: all or none
+        position = f"iota(), iota_dimension={draw.randrange(len(shape))}"
+        if op == "choose":
+            position = "broadcast(one), dimensions={}"
+        return [
+            f"{name}.position = s32{dims} {position}",
+            f"{name}.limit = s32{dims} broadcast(i), dimensions={{}}",
+            f"{name}.chosen = pred{dims} compare({name}.position, {name}.limit), direction=LT",
+            f"{name} = {array} select({name}.chosen, {a}, {b})",
+        ]
+    return [f"{name} = {array} {op}({a})"]
+
+
+def _turned(name: str, a: str, array: str, shape: Sequence[int]) -> list[str]:
+    """Return the lines of a transpose, or of all elements in reverse order."""
+    if len(shape) == 2 and shape[0] == shape[1]:
+        return [f"{name} = {array} transpose({a}), dimensions={{1,0}}"]
+    flat = f"f32[{prod(shape)}]"
+    return [
+        f"{name}.flat = {flat} reshape({a})",
+        f"{name}.turned = {flat} reverse({name}.flat), dimensions={{0}}",
+        f"{name} = {array} reshape({name}.turned)",
+    ]

@@ -300,16 +300,30 @@ def _over_number(
     state.set(result, out)
 
 
+def lies_in(value: Value, out: Form) -> bool:
+    """Return whether an operand is read from the buffer of a result."""
+    if isinstance(value, Lazy):
+        value = value.source if isinstance(value.source, Held) else Number(0.0)
+    return isinstance(value, Held) and value.form.buffer is out.buffer
+
+
 @register_lowering("hlo.select")
 def lower_select(state: Lower, op: Operation) -> None:
-    """Copy one value, then overwrite it with the other where the predicate holds."""
+    """Copy one value, then overwrite it with the other where the predicate holds.
+
+    The result may have the buffer of a state of a loop that is an operand. The value that lies
+    there is the one that is copied, because the copy overwrites it.
+    """
     predicate = Held(state.held(op.operands[0]), DType.BOOL)
     on_true, on_false = (state.get(v) for v in op.operands[1:])
     result, out = target(state, op)
     if select_diagonal(state, op, out, on_true, on_false):
         state.set(result, out)
         return
+    if lies_in(predicate, out) or (lies_in(on_true, out) and lies_in(on_false, out)):
+        out = state.buffer(state.place(result), prod(shape_of(result)), state.dtype(result))
     invert = not isinstance(on_true, Number) and isinstance(on_false, Number)
+    invert |= lies_in(on_true, out)
     base, over = (on_true, on_false) if invert else (on_false, on_true)
     if isinstance(base, Lazy) and isinstance(over, Number) and in_psum(base):
         _over_number(state, result, out, predicate, base, over.value, not invert)
@@ -332,7 +346,9 @@ def lower_select(state: Lower, op: Operation) -> None:
             state.emitter.memset(step.out, base.value)
         else:
             src = views.pop(0)
-            apply_steps(state, step, src, base.steps if isinstance(base, Lazy) else (), base.dtype)
+            waiting = base.steps if isinstance(base, Lazy) else ()
+            if waiting or src != step.out:
+                apply_steps(state, step, src, waiting, base.dtype)
         if filled is not None:
             one = repeated(filled, step)
         else:

@@ -66,6 +66,8 @@ def lower_unary(state: Lower, op: Operation) -> None:
         state.values[op.results[0]] = Held(form, dtype)
         return
     result, out = target(state, op)
+    if op.name == "hlo.abs" and held.form.buffer is out.buffer:  # it is read again
+        out = state.buffer(state.place(result), prod(shape_of(result)), state.dtype(result))
     for step in steps(state, out, [held]):
         (src,) = step.sources
         if op.name == "hlo.not":
