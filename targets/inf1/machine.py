@@ -47,7 +47,8 @@ PROVENANCE: dict[str, str] = {
     "matmul_overhead_cycles": _V2,
     "stationary_load_divisor": _V2,
     "fp32_passes": "assumed: unused, fp32 is not a matmul type on v1 (public)",
-    "fp32_transpose_passes": "assumed: as fp32_passes",
+    "fp32_transpose_passes": "inferred: PE takes 16 bits, and the exact relayout of fp32 moves bytes "
+    "(aws-neuron-sdk mixed-precision, no-fast-relayout), so a pass for each of the four",
     "pe_latency_cycles": _V2,
     "act_min_cycles": _V2,
     "act_overhead_cycles": _V2,
@@ -139,7 +140,7 @@ INF1 = Machine(
     matmul_overhead_cycles=51,
     stationary_load_divisor=4,
     fp32_passes=4,
-    fp32_transpose_passes=2,
+    fp32_transpose_passes=4,
     pe_latency_cycles=192,
     act_min_cycles=64,
     act_overhead_cycles=60,
