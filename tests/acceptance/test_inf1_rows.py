@@ -133,6 +133,12 @@ def test_d09_fp64_is_refused() -> None:
     )
 
 
+def test_d11_lstm_of_900_steps() -> None:
+    """The longest recurrence of the first release; the encoder writes 900 iterations."""
+    args = (normal(900, 1, 16), normal(16, 128, scale=0.2), normal(32, 128, scale=0.2, seed=1))
+    agrees(lambda xs, w, u: lstm(xs, w, u, 32), *args)
+
+
 def test_d14_d15_one_hot_runs_on_the_device_and_is_deterministic() -> None:
     tokens = np.random.default_rng(4).integers(0, 50, (4, 12)).astype(np.int32)
     first = agrees(lambda t: jax.nn.one_hot(t, 50, dtype=jnp.float32), tokens, bound=0)
