@@ -47,8 +47,8 @@ PROVENANCE: dict[str, str] = {
     "matmul_overhead_cycles": _V2,
     "stationary_load_divisor": _V2,
     "fp32_passes": "assumed: unused, fp32 is not a matmul type on v1 (public)",
-    "fp32_transpose_passes": "inferred: PE takes 16 bits, and the exact relayout of fp32 moves bytes "
-    "(aws-neuron-sdk mixed-precision, no-fast-relayout), so a pass for each of the four",
+    "fp32_transpose_passes": "inferred: PE takes 16 bits, and the exact relayout of fp32 moves "
+    "bytes (aws-neuron-sdk mixed-precision, no-fast-relayout), so a pass for each of the four",
     "pe_latency_cycles": _V2,
     "act_min_cycles": _V2,
     "act_overhead_cycles": _V2,
