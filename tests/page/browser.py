@@ -71,7 +71,10 @@ def check_layout(driver: Any) -> None:
 
 
 def reached_by_tab(driver: Any) -> list[str]:
-    """What the tab key reaches, as `tag:text` or `tag:id`, in order, once round."""
+    """What the tab key reaches, as `tag:text` or `tag:id`, in order.
+
+    The first round may begin in the middle, where a page has scrolled to.
+    """
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
@@ -80,12 +83,15 @@ def reached_by_tab(driver: Any) -> list[str]:
         "return e === document.body ? '' : e.tagName.toLowerCase() + ':' + (e.id || "
         "e.getAttribute('aria-labelledby') || e.textContent)"
     )
-    found: list[str] = []
+    rounds: list[list[str]] = [[]]
     driver.execute_script("document.activeElement.blur(); window.scrollTo(0, 0)")
-    for _ in range(2000):
+    for _ in range(4000):
         driver.find_element(By.TAG_NAME, "body").send_keys(Keys.TAB)
         at = driver.execute_script(script)
-        if not at:
+        if at:
+            rounds[-1].append(at)
+        elif len(rounds) == 2:
             break
-        found.append(at)
-    return found
+        else:
+            rounds.append([])
+    return rounds[-1]

@@ -15,6 +15,8 @@ OPERATORS: dict[str, Function] = {}
 REFUSED: dict[str, str] = {}
 """Operators that cannot be imported, with reasons."""
 
+BY_DATA = "the shape of its result depends on data"
+
 KEPT: set[str] = set()
 """Operators that are imported whole although torch would decompose them: they carry more
 information than their parts.

@@ -3,10 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
+import torch
+
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.models import Use
 from neuronir.frontends.torch.locations import module_path, source_line
-from neuronir.frontends.torch.registry import OPERATORS, why_not
+from neuronir.frontends.torch.registry import BY_DATA, OPERATORS, why_not
+
+_SIZES = ("aten._assert_scalar.default", "aten.sym_constrain_range_for_size.default")
 
 
 def operator_name(node: Any) -> str:
@@ -24,13 +28,32 @@ def nodes_of(program: Any) -> Iterator[Any]:
 def operators_used(program: Any) -> list[Use]:
     """Return the operators of an exported program, sorted by name."""
     uses: dict[str, Use] = {}
-    for node in nodes_of(program):
+    nodes = list(nodes_of(program))
+    # torch computes with a size that data determines, and checks it: that explains nothing.
+    sizes = {node for node in nodes if _of_sizes(node)}
+    by_data = {node for node in nodes if sizes and _dynamic(node)}
+    for node in nodes:
+        if by_data and node in sizes:
+            continue
         name = operator_name(node)
         use = uses.setdefault(name, Use(name))
         use.count += 1
         use.nodes.append(place_of(node))
-        use.reason = use.reason or why_not(name)
+        use.reason = use.reason or (BY_DATA if node in by_data else why_not(name))
     return [uses[name] for name in sorted(uses)]
+
+
+def _of_sizes(node: Any) -> bool:
+    """Return whether a node computes with sizes, or checks them."""
+    return not isinstance(node.target, torch._ops.OpOverload) or operator_name(node) in _SIZES
+
+
+def _dynamic(node: Any) -> bool:
+    """Return whether a result of an operator has a shape that data determines."""
+    found = node.meta.get("val")
+    results = found if isinstance(found, (list, tuple)) else [found]
+    tensors = [t for t in results if isinstance(t, torch.Tensor)]
+    return not all(isinstance(size, int) for t in tensors for size in t.shape)
 
 
 def place_of(node: Any) -> str:

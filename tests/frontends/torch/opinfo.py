@@ -3,7 +3,9 @@
 python -m tests.frontends.torch.opinfo    counts what is imported, and the reasons of refusals
 """
 
+import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -74,12 +76,35 @@ def wanted_of(function: Callable[..., Any], tensors: list[Any]) -> list[Any]:
     except Exception:
         return []  # torch itself does not take the sample
     wanted = [t for t in expected if isinstance(t, torch.Tensor)]
-    wide = any(t.is_complex() or t.dtype == torch.float64 for t in wanted)
-    return [] if wide else wanted
+    return [] if any(map(is_wide, wanted)) else wanted
 
 
-def _refusals() -> Iterator[tuple[str, str, str]]:
-    """Return (sample, code, message) of each refused sample; code and message are empty for the
+def is_wide(tensor: Any) -> bool:
+    """Return whether a NeuronCore lacks the type of a tensor."""
+    return bool(tensor.is_complex() or tensor.dtype == torch.float64)
+
+
+KINDS = (
+    ("shapes or branches that depend on data", "depend.* on.* data|data-dep|Python|nonzero_static"),
+    ("shapes or branches that depend on data", r"aten\.equal|_ctc_loss|unbacked|must be known"),
+    ("types that the machine lacks (complex, sparse)", "complex|_to_sparse|ESPP004"),
+    ("special functions and polynomials", r"aten\.special_|aten\.igamma|polynomial"),
+    (
+        "factorisations of matrices and solvers",
+        r"_?linalg_|lu_unpack|ormqr|geqrf|cholesky|triangular_solve",
+    ),
+    ("histograms", "hist|bincount"),
+)
+"""Kinds of refusals, in the order in which they are tried, with patterns of their messages."""
+
+
+def kind_of(message: str) -> str:
+    """Return the kind of a refusal."""
+    return next((kind for kind, pattern in KINDS if re.search(pattern, message)), "other operators")
+
+
+def _refusals() -> Iterator[tuple[str, str]]:
+    """Return (sample, code and message) of each refused sample; the latter is empty for the
     others.
     """
     for group in range(GROUPS):
@@ -89,20 +114,23 @@ def _refusals() -> Iterator[tuple[str, str, str]]:
             try:
                 import_torch(export(function, tensors))
             except NeuronError as error:
-                yield name, error.code, error.message
+                yield name, f"{error.code} {' '.join(error.message.split())}"
             else:
-                yield name, "", ""
+                yield name, ""
 
 
 def main() -> None:
-    """Print the counts."""
-    total = right = 0
-    for name, code, message in _refusals():
-        total += 1
-        right += not code
-        if code:
-            print(f"{name}\t{code}\t{' '.join(message.split())}", flush=True)
-    print(f"# {total} samples, {right} imported, {total - right} refused", file=sys.stderr)
+    """Print the refused samples, and a table of kinds with the operators."""
+    found = list(_refusals())
+    refused = [(name, message) for name, message in found if message]
+    for name, message in refused:
+        print(f"{name}\t{message}", file=sys.stderr)
+    print(f"{len(found)} samples, {len(found) - len(refused)} imported, {len(refused)} refused\n")
+    print("| reason | samples | operators |\n|---|---|---|")
+    kinds = Counter(kind_of(message) for _, message in refused)
+    for kind, count in kinds.most_common():
+        names = sorted({name.split()[0] for name, message in refused if kind_of(message) == kind})
+        print(f"| {kind} | {count} | {', '.join(f'`{name}`' for name in names)} |")
 
 
 if __name__ == "__main__":

@@ -159,3 +159,13 @@ def test_assertions_on_data() -> None:
         return x * 2
 
     assert import_torch(export(model, (torch.ones(3),))).results
+
+
+def test_a_shape_of_data_names_its_operator_only() -> None:
+    """And not torch's comparisons and assertions of the size."""
+    with pytest.raises(NeuronError) as caught:
+        import_torch(export(lambda x: torch.nonzero(x) + 1, (torch.tensor([1, 0, 2]),)))
+    assert caught.value.code == "NCC_EUOC002"
+    assert "aten.nonzero.default" in caught.value.message
+    assert "the shape of its result depends on data" in caught.value.message
+    assert "built-in" not in caught.value.message and "_assert" not in caught.value.message

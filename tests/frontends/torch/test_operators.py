@@ -74,6 +74,23 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         )[:3],
         (numbers(4, 3, 5), numbers(3), numbers(3), numbers(3).abs()),
     ),
+    "index_of_scalar": (
+        lambda x, i, y: (
+            x.index_add(0, i, y),
+            x.index_copy(0, i, y),
+            x.index_reduce(0, i, y, "prod"),
+        ),
+        (numbers(), torch.tensor(0), numbers()),
+    ),
+    "put": (
+        lambda x, i, y: (x.put(i[:2], y[:2]), x.put(i, y, accumulate=True)),
+        (numbers(2, 3), torch.tensor([4, -1, 4]), numbers(3)),
+    ),
+    "angle": (torch.angle, (torch.tensor([1.0, -2.0, 0.0, -0.0, -INF, math.nan]),)),
+    "resize": (
+        lambda x: (torch.ops.aten.resize(x, (3, 2)), torch.ops.aten.resize(x, (2, 2))),
+        (numbers(2, 3),),
+    ),
     "dist": (lambda x, y: (torch.dist(x, y), torch.dist(x, y, 1)), (numbers(3, 4), numbers(4))),
     "special": (
         lambda x, y: (

@@ -1,5 +1,7 @@
 """Import arithmetic, comparisons and logic; operands get the type and shape of the result."""
 
+from math import pi
+
 from xdsl.dialects.builtin import f32, i1
 from xdsl.ir import Attribute, SSAValue
 
@@ -275,6 +277,15 @@ operator("fmin")(_numbers_only("minimum"))
 def _copysign(n: Node) -> SSAValue:
     b, x, y = n.b, n.b.unary("abs", n.full("self")), n.full("other")
     return b.select(is_negative(b, y), b.unary("negate", x), x)
+
+
+@operator("angle")
+def _angle(n: Node) -> SSAValue:
+    """Return pi for negative numbers, 0 for others, and NaN for NaN."""
+    b, x = n.b, n.operand("self", n.type())
+    below = b.compare_number(x, 0, "LT")
+    found = b.select(below, b.fill_like(pi, x), b.fill_like(0, x))
+    return b.select(b.compare(x, x, "NE"), x, found)
 
 
 def is_negative(b: BlockBuilder, x: SSAValue) -> SSAValue:

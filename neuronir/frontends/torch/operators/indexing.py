@@ -224,10 +224,9 @@ def _neutral_there(n: Node, x: SSAValue, index: SSAValue, axis: int, combine: st
 
 @operator("index_add", "index_copy", kept=True)
 def _index_add(n: Node) -> SSAValue:
-    b, x, index = n.b, n["self"], n["index"]
-    source = b.convert(n["source"], element(x))
-    if rank(x) == 0:
-        refuse("of a scalar it is not supported")
+    b, index = n.b, n["index"]
+    x = _raised(n, n["self"])
+    source = _raised(n, b.convert(n["source"], element(x)))
     dim = axis_from(n.value("dim"), rank(x))
     index = b.reshape(index, (1,)) if rank(index) == 0 else index
     alpha = n.value("alpha", 1)
@@ -243,26 +242,45 @@ def _index_add(n: Node) -> SSAValue:
     combine = None
     if "index_add" in n.name:
         combine = "or" if element(x) == i1 else "add"
-    return b.transpose(at.scatter_nd(b, b.transpose(x, order), vectors, source, combine), back)
+    found = at.scatter_nd(b, b.transpose(x, order), vectors, source, combine)
+    return b.reshape(b.transpose(found, back), n.dims())
+
+
+def _raised(n: Node, x: SSAValue) -> SSAValue:
+    """Return a scalar as a vector of one element, and other tensors as they are."""
+    return x if rank(x) else n.b.reshape(x, (1,))
+
+
+@operator("put")
+def _put(n: Node) -> SSAValue:
+    """Write to positions of the tensor in row-major order."""
+    b, x = n.b, n["self"]
+    flat = b.reshape(x, (int(np.prod(shape(x))),))
+    count = int(np.prod(shape(n["index"])))
+    index = b.convert(at.from_start(b, b.reshape(n["index"], (count, 1)), shape(flat)[0]), i32)
+    source = b.reshape(b.convert(n["source"], element(x)), (count,))
+    combine = None
+    if n.value("accumulate", False):
+        combine = "or" if element(x) == i1 else "add"
+    return b.reshape(at.scatter_nd(b, flat, index, source, combine), n.dims())
 
 
 @operator("index_reduce")
 def _index_reduce(n: Node) -> SSAValue:
     """Combine slices of `source` into those of `self` that `index` names."""
-    b, x, index = n.b, n["self"], n["index"]
-    if rank(x) == 0:
-        refuse("of a scalar it is not supported")
+    b, index = n.b, n["index"]
+    x = _raised(n, n["self"])
     dim = axis_from(n.value("dim"), rank(x))
-    source = b.convert(n["source"], element(x))
+    source = _raised(n, b.convert(n["source"], element(x)))
     index = b.reshape(index, (1,)) if rank(index) == 0 else index
     places = b.broadcast(index, shape(source), [dim])
     reduce, own = str(n.value("reduce")), bool(n.value("include_self", True))
     if reduce == "mean":
-        return _mean_there(n, x, places, source, dim, own)
+        return b.reshape(_mean_there(n, x, places, source, dim, own), n.dims())
     combine = _REDUCE[reduce]
     if not own:
         x = _neutral_there(n, x, places, dim, combine)
-    return at.scatter_elements(b, x, places, source, dim, combine)
+    return b.reshape(at.scatter_elements(b, x, places, source, dim, combine), n.dims())
 
 
 def _mean_there(

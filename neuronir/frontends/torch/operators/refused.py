@@ -1,17 +1,16 @@
 """List operators that cannot be imported, with reasons."""
 
-from neuronir.frontends.torch.registry import REFUSED
+from neuronir.frontends.torch.registry import BY_DATA, REFUSED
 
-_DATA = "the shape of its result depends on data"
 REFUSED.update(
     {
         "_local_scalar_dense": "a number that data gives is used by Python (.item())",
         "item": "a number that data gives is used by Python (.item())",
-        "masked_select": _DATA,
-        "unique_dim": _DATA,
-        "_unique2": _DATA,
-        "unique_consecutive": _DATA,
-        "nonzero_static": _DATA,
+        "masked_select": BY_DATA,
+        "unique_dim": BY_DATA,
+        "_unique2": BY_DATA,
+        "unique_consecutive": BY_DATA,
+        "nonzero_static": BY_DATA,
         "histc": "histograms are not supported",
     }
 )

@@ -275,6 +275,16 @@ def _unfold(n: Node) -> SSAValue:
     return b.transpose(found, [*order, dim + 1])
 
 
+@operator("resize")
+def _resize(n: Node) -> SSAValue:
+    """Take the first elements in row-major order."""
+    x, size = n["self"], prod(n.dims())
+    if size > prod(shape(x)):
+        refuse("the elements beyond those of the tensor are not defined")
+    flat = n.b.reshape(x, (prod(shape(x)),))
+    return n.b.reshape(n.b.slice(flat, [0], [size]), n.dims())
+
+
 @operator("as_strided", "as_strided_copy")
 def _as_strided(n: Node) -> SSAValue:
     """Gather known positions of a row-major tensor."""
