@@ -61,6 +61,7 @@ def to_target(
             # Rounding to tf32 is an op of its own, which is taken apart like those of the program.
             *(('hlo-decompose{keep="logistic"}',) if cast_type == "tf32" else ()),
             *((f'hlo-gather-to-dot{{target="{target}"}}',) if gathers else ()),
+            *((f'hlo-gather-rows{{target="{target}"}}',) if gathers else ()),
             *((f'hlo-scatter-to-dot{{target="{target}"}}',) if gathers else ()),
             _CLEAN,
             f'hlo-verify-supported{{target="{target}"}}',

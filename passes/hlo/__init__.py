@@ -18,6 +18,7 @@ _PASSES = {
     "hlo-fold-norms": ("fold_norms", "HloFoldNormsPass"),
     "hlo-center-norms": ("center_norms", "HloCenterNormsPass"),
     "hlo-gather-to-dot": ("gather_to_dot", "HloGatherToDotPass"),
+    "hlo-gather-rows": ("gather_rows", "HloGatherRowsPass"),
     "hlo-scatter-to-dot": ("scatter_to_dot", "HloScatterToDotPass"),
     "hlo-auto-cast": ("auto_cast", "HloAutoCastPass"),
     "hlo-narrow-int64": ("narrow_int64", "HloNarrowInt64Pass"),

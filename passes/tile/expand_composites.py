@@ -43,6 +43,7 @@ from neuronir.passes.tile.row_composites import ROWS
 from neuronir.passes.tile.scales import scale_behind, scale_in_front
 from neuronir.passes.tile.split_slices import split_slices
 from neuronir.passes.tile.spread import spread_long
+from neuronir.passes.tile.whole import whole
 
 KEPT = frozenset(COMPOSITES)
 """Composites that one ACT instruction computes."""
@@ -76,6 +77,7 @@ class TileExpandCompositesPass(ModulePass):
                 expand(one)
             copy_results(block)
             for one in nested:
+                copy_tables(one)
                 separate_views(one)
                 for inner in reversed(list(one.ops)):
                     erase_dead(inner)
@@ -226,6 +228,32 @@ def _through(reshape: Operation, dims: tuple[int, ...]) -> list[int] | None:
         if True in reduced:
             out.append(i)
     return out
+
+
+def copy_tables(block: Block) -> None:
+    """Materialise a transposed array that an op without a tiling reads, so that PE transposes it.
+
+    Such an op reads rows of HBM, of which a view would make single elements.
+    """
+    for op in list(block.ops):
+        if not whole(op) or is_source(op):
+            continue
+        for i, v in enumerate(op.operands):
+            if not isinstance(v.owner, Operation) or not any(map(_turns, views_between(v))):
+                continue
+            copy = CopyOp.create(operands=[v], result_types=[v.type])
+            copy.location = v.owner.location
+            block.insert_op_before(copy, op)
+            op.operands[i] = copy.results[0]
+
+
+def _turns(view: Operation) -> bool:
+    """Return whether a view makes another dimension than the last one the innermost."""
+    if view.name != "hlo.transpose":
+        return False
+    shape, order = shape_of(view.results[0]), ints(view, "permutation")
+    moving = [d for d, n in zip(order, shape, strict=True) if n > 1]
+    return bool(moving) and moving[-1] != max(moving)
 
 
 def copy_results(block: Block) -> None:
