@@ -125,13 +125,16 @@ class Loop:
     level.
 
     With a runtime count, register `count` holds the trip count when the loop begins (`trip_count`
-    is 0), and each iteration adds 1 to counter `counter` at its end. Both are numbers, not symbols.
+    is 0), and each iteration adds 1 to counter `counter` at its end. With a condition, the loop is
+    entered if register `count` is not 0, and another iteration follows if register `again` is not 0
+    at the end of one. All three are numbers, not symbols.
     """
 
     trip_count: int
     body: list["Item"]
     count: int = -1
     counter: int = -1
+    again: int = -1
 
 
 @dataclass(slots=True)

@@ -109,6 +109,7 @@ class Machine:
     semaphore_latency_ns: float
     registers: int
     register_load_ns: float
+    branch_ns: float  # entry and end of an iteration of a loop that depends on data
     instruction_fetch_ns: float  # minimum time between two instructions of a stream
     shared_ports: frozenset[str]  # values of enums.Port
     program_overhead_ns: float  # start-up and tear-down of one run, outside the instructions

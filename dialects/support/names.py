@@ -7,6 +7,13 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.support.location import source_name
+from neuronir.dialects.support.loops import (
+    LoopOp,
+    body_of,
+    carried_values,
+    final_values,
+    next_values,
+)
 from neuronir.dialects.support.walking import ops_of
 
 _OTHER = re.compile(r"[^A-Za-z0-9_$.-]")
@@ -57,11 +64,11 @@ def name_index(op: arith.ConstantOp) -> None:
         op.result.name_hint = f"c{number.value.data}".replace("-", "m")
 
 
-def name_iteration(loop: scf.ForOp) -> None:
-    """Name the iteration number of a loop `i`, unless it has a name."""
-    number = loop.body.block.args[0]
+def name_iteration(loop: LoopOp, name: str = "i") -> None:
+    """Name the first argument of the body of a loop, the iteration number, unless it has a name."""
+    number = body_of(loop).args[0]
     if number.name_hint is None:
-        number.name_hint = "i"
+        number.name_hint = name
 
 
 def name_results(block: Block) -> None:
@@ -72,13 +79,11 @@ def name_results(block: Block) -> None:
     for op in ops_of(block):
         if isinstance(op, arith.ConstantOp):
             name_index(op)
-        elif isinstance(op, scf.ForOp):
-            body = op.body.block
-            name_iteration(op)
-            name_results(body)
-            assert body.last_op is not None
+        elif isinstance(op, LoopOp):
+            name_iteration(op, "i" if isinstance(op, scf.ForOp) else "go")
+            name_results(body_of(op))
             for argument, result, value in zip(
-                body.args[1:], op.results, body.last_op.operands, strict=True
+                carried_values(op), final_values(op), next_values(op), strict=True
             ):
                 for carried in (argument, result):
                     if carried.name_hint is None:

@@ -19,6 +19,7 @@ from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import Machine, with_cores_active, with_numbers
 from neuronir.dialects.support.diagnostics import warning
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.iterations import at_most_iterations
 from neuronir.dialects.support.npz import Array, load_npz, npz_bytes
 from neuronir.dialects.support.output import atomic_write, write_stdout
 from neuronir.targets.encoding.disassembler import disassemble
@@ -117,6 +118,8 @@ def _run(args: Namespace) -> int:
         )
     if args.loop_iterations < 0:
         raise UsageError(f"--loop-iterations {args.loop_iterations}: a count is not negative")
+    if args.max_iterations < 1:
+        raise UsageError(f"--max-iterations {args.max_iterations}: a loop may have one iteration")
     if args.weights and not args.model:
         raise UsageError("--weights needs --model")
     if not args.expect and (args.rtol is not None or args.atol is not None):
@@ -138,7 +141,8 @@ def _run(args: Namespace) -> int:
         from neuronir.cli.neuron_sim_cores import run_stages
 
         machine = get_target(found.pipeline.machine).machine
-        return run_stages(args, found.pipeline, machine, _timed_machine(args, machine))
+        with at_most_iterations(args.max_iterations):
+            return run_stages(args, found.pipeline, machine, _timed_machine(args, machine))
     program = found.program
     machine = get_target(program.machine).machine
     check_machine(program, machine, args.neff[0])
@@ -146,7 +150,8 @@ def _run(args: Namespace) -> int:
     status = OK
     trips: Trips | None = None
     if not args.timing_only:
-        status, trips = _numbers(args, program, machine)
+        with at_most_iterations(args.max_iterations):
+            status, trips = _numbers(args, program, machine)
     if not args.no_timing:
         _time(args, program, timed, trips)
     return status

@@ -6,6 +6,7 @@ from neuronir.cli.neuron_sim_sweep_args import add_sweep
 from neuronir.cli.program import Parser
 from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.instruction import ASSUMED_ITERATIONS
+from neuronir.dialects.support.iterations import MOST_ITERATIONS
 
 NRT_OPTION = "--nrt-status"
 
@@ -87,6 +88,14 @@ def _add_run(p: argparse.ArgumentParser) -> None:
         help="original model: also compare with the interpreter at the same roundings",
     )
     g.add_argument("--weights", metavar="W.npz", help="weights that were bound during the compile")
+    g.add_argument(
+        "--max-iterations",
+        type=int,
+        default=MOST_ITERATIONS,
+        metavar="N",
+        help="end with an error if a loop whose condition depends on data has more iterations "
+        f"(default: {MOST_ITERATIONS})",
+    )
     g = p.add_argument_group("time")
     g.add_argument(
         "--timing-only", action="store_true", help="simulate timing only, without values"

@@ -14,7 +14,7 @@ from neuronir.dialects.support.dtypes import byte_size, hlo_name, is_float, is_i
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.counted_loop import counted_loop
 from neuronir.passes.hlo.decompositions.scatter_windows import window_count
-from neuronir.passes.hlo.runtime_loop import runtime_loop
+from neuronir.passes.hlo.runtime_loop import condition_loop
 from neuronir.passes.hlo.scatter_one_hot import IN_TURN, LARGEST
 from neuronir.passes.hlo.support.activations import ACTIVATIONS
 from neuronir.passes.hlo.support.build import reducer_opcode
@@ -48,7 +48,7 @@ class Legality:
     """Whether loops with a known trip count stay loops up to the encoder, which unrolls them for a
     machine without control flow; otherwise all are unrolled in phase `hlo`."""
     counts: bool = True
-    """Whether sequencers run loops whose trip count the program computes."""
+    """Whether sequencers run loops whose trip count or condition the program computes."""
     integers: bool = True
     """Whether an engine computes 32-bit integers; otherwise all arithmetic is in fp32."""
     scans: bool = True
@@ -82,10 +82,8 @@ class Legality:
         if not self.addresses and _computes_addresses(op):
             found.append(Problem("NCC_EVRF001", _no_addresses(op, self.target)))
         if opcode == "while" and self.loops:
-            if counted_loop(op) is not None or (self.counts and runtime_loop(op) is not None):
+            if counted_loop(op) is not None or (self.counts and condition_loop(op) is not None):
                 check = None
-            elif self.counts and "trip_count" not in op.properties:
-                check = _uncounted
         problem = None if check is None or found else check(op)
         return found if problem is None else [*found, problem]
 
@@ -155,15 +153,6 @@ def _while(op: Operation) -> Problem:
     return Problem(
         "NCC_EVRF001",
         f"its {count} iterations are too many to unroll, and it is no loop over slices of arrays",
-    )
-
-
-def _uncounted(op: Operation) -> Problem:
-    """Return why a loop is not a loop over a counter, on a target whose sequencers count."""
-    return Problem(
-        "NIR_DYNAMIC_WHILE",
-        "its trip count depends on data, and its condition is not a comparison of a 32-bit counter "
-        "that steps by 1 or -1 with a value that no iteration changes",
     )
 
 

@@ -1,4 +1,6 @@
-"""Analyse while loops whose trip count follows from values that the program computes."""
+"""Analyse while loops whose trip count or condition follows from values that the program
+computes.
+"""
 
 from dataclasses import dataclass
 
@@ -82,6 +84,21 @@ def runtime_loop(op: Operation) -> RuntimeLoop | None:
         loop = CountedLoop(parts, 0, -1, Linear(step, 0), kept, {}, states)
         return RuntimeLoop(loop, parts.init[counter], bound, seen, step)
     return None
+
+
+def condition_loop(op: Operation) -> CountedLoop | None:
+    """Analyse a hlo.while as a loop whose condition is computed before each iteration.
+
+    All values that an iteration changes are states, and the count is unknown (0). Returns None if
+    the trip count is known, or if the loop does not carry a tuple (`carry_tuple`).
+    """
+    parts = while_parts(op)
+    if parts is None or "trip_count" in op.properties:
+        return None
+    kept = frozenset(i for i, v in enumerate(parts.next) if carried_index(v, parts.body) == i)
+    live = live_elements(parts)
+    states = tuple(i for i in range(len(parts.next)) if i not in kept and i in live)
+    return CountedLoop(parts, 0, -1, Linear(0, 0), kept, {}, states)
 
 
 def _outside(value: SSAValue, parts: WhileParts) -> SSAValue | int | None:

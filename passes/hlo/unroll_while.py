@@ -8,13 +8,14 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.dialects.support.walking import ops_of
+from neuronir.dialects.support.walking import ops_of, walk_in
+from neuronir.passes.hlo.counted_loop import counted_loop
 from neuronir.passes.hlo.inline import inline_block
 from neuronir.passes.hlo.narrow_counter import narrow_counter
 from neuronir.passes.hlo.simplify import simplify_block
 from neuronir.passes.hlo.support.walk import functions, replace
 from neuronir.passes.hlo.trip_count import TripCount, trip_count
-from neuronir.passes.hlo.while_carry import COUNTER
+from neuronir.passes.hlo.while_carry import COUNTER, carry_tuple
 from neuronir.passes.statistics import record
 
 
@@ -45,7 +46,7 @@ class _Unroller:
                 for inner in region.blocks:
                     self.block(inner)
             if op.name == "hlo.while":
-                self.loop(op)
+                self.loop(carry_tuple(op))
 
     def loop(self, op: Operation) -> None:
         found = trip_count(op)
@@ -60,7 +61,9 @@ class _Unroller:
             return
         self.annotate(op, found)
         limit = max(self.loop_ops, FEW_OPS if found.count < FEW else 0)
-        if self.unroll and size <= self.max_ops and (size <= limit or not self.stays(op)):
+        kept = _contains_dynamic(op) and counted_loop(op) is not None
+        fits = size <= self.max_ops and (size <= limit or not self.stays(op))
+        if self.unroll and fits and not kept:
             self.expand(op, found.count)
         else:
             narrow_counter(op)
@@ -81,7 +84,6 @@ class _Unroller:
 
     def stays(self, op: Operation) -> bool:
         """Return whether a loop is a counted loop whose ops are computed tile by tile."""
-        from neuronir.passes.hlo.counted_loop import counted_loop
         from neuronir.passes.hlo.recurrences.rounds import Rounds
 
         ops = list(op.regions[1].block.ops)
@@ -91,6 +93,15 @@ class _Unroller:
         if loop is None or self.addresses:
             return loop is not None
         return all(loop.places(o) for o in ops if o.name in _SLICES)
+
+
+def _contains_dynamic(op: Operation) -> bool:
+    """Return whether the body of a loop contains a loop with an unknown trip count.
+
+    Each copy of such a loop would need registers of its own.
+    """
+    inner = (o for o in walk_in(op.regions[1].block) if o.name == "hlo.while")
+    return any("trip_count" not in o.properties for o in inner)
 
 
 _SLICES = frozenset(("hlo.dynamic_slice", "hlo.dynamic_update_slice"))
@@ -113,10 +124,11 @@ class HloUnrollWhilePass(ModulePass):
     64 if its values fit. `mode=unroll` replaces a loop by
     its iterations if the result has at most `max_ops` ops; for loops over slices of arrays, which
     the compiler can keep as loops, the limit is `loop_ops`, or 5,000 for fewer than 8 iterations.
-    Loops that run once or never are always removed. Loops with unknown trip counts are not changed.
-    Without `addresses`, slices at computed positions cannot stay in a loop, except for those whose
-    position depends on the iteration alone. `simplify` simplifies functions in which loops were
-    unrolled.
+    A counting loop around a loop with an unknown trip count is kept. Loops that run once or never
+    are always removed. Loops with unknown trip counts only get a tuple of values to carry, if they
+    carry one value or a tuple that is made elsewhere. Without `addresses`, slices at computed
+    positions cannot stay in a loop, except for those whose position depends on the iteration alone.
+    `simplify` simplifies functions in which loops were unrolled.
     """
 
     name = "hlo-unroll-while"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, TensorType, TupleType, i64
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from neuronir.passes.hlo.support.build import OP_CLASSES, Emitter
@@ -52,6 +52,80 @@ def while_parts(op: Operation) -> WhileParts | None:
         cond.last_op.operands[0],
         tuple(root.op.operands),
     )
+
+
+def carry_tuple(op: Operation) -> Operation:
+    """Rebuild a loop, if it is necessary, so that it has the form that `while_parts` reads.
+
+    A loop over one value carries a tuple of it, and tuples are made of their elements, before the
+    loop and at the end of its body. Returns the loop. Nested tuples are left as they are.
+    """
+    if len(op.operands) != 1 or len(op.regions) != 2:
+        return op
+    type_ = op.operands[0].type
+    if isinstance(type_, TensorType):
+        op = _over_tuple(op)
+    elif isinstance(type_, TupleType) and not any(
+        isinstance(t, TupleType) for t in type_.types.data
+    ):
+        op.operands[0] = _taken_apart(op.operands[0], op)
+    else:
+        return op
+    last = op.regions[1].block.last_op
+    if last is not None:
+        last.operands[0] = _taken_apart(last.operands[0], last)
+    for region in op.regions:
+        _read_by_element(region.block)
+    return op
+
+
+def _over_tuple(op: Operation) -> Operation:
+    """Rebuild a loop over one value as a loop over a tuple of it."""
+    before = Emitter(op)
+    start = before.tuple([op.operands[0]])
+    for region in op.regions:
+        block = region.block
+        first, last = block.first_op, block.last_op
+        assert first is not None and last is not None
+        carried = block.insert_arg(start.type, 1)
+        value = Emitter(first, source=op).tuple_element(carried, 0)
+        block.args[0].replace_all_uses_with(value)
+        block.erase_arg(block.args[0])
+    end = op.regions[1].block.last_op
+    assert end is not None
+    end.operands[0] = Emitter(end, source=op).tuple([end.operands[0]])
+    loop = OP_CLASSES["hlo.while"].create(
+        operands=[start],
+        result_types=[start.type],
+        properties=op.properties,
+        attributes=op.attributes,
+        regions=[op.detach_region(region) for region in tuple(op.regions)],
+    )
+    before.insert(loop)
+    op.results[0].replace_all_uses_with(before.tuple_element(loop.results[0], 0))
+    op.detach()
+    op.erase()
+    return loop
+
+
+def _taken_apart(value: SSAValue, reader: Operation) -> SSAValue:
+    """Return a tuple of the elements of a tuple, unless it is made by hlo.tuple."""
+    if isinstance(value, OpResult) and value.op.name == "hlo.tuple":
+        return value
+    assert isinstance(value.type, TupleType)
+    build = Emitter(reader)
+    return build.tuple([build.tuple_element(value, i) for i in range(len(value.type.types.data))])
+
+
+def _read_by_element(block: Block) -> None:
+    """Let the readers of a whole carried tuple read a tuple of its elements."""
+    argument = block.args[0]
+    readers = [use for use in argument.uses if use.operation.name != GTE]
+    if not readers or block.first_op is None:
+        return
+    whole = _taken_apart(argument, block.first_op)
+    for use in readers:
+        use.operation.operands[use.index] = whole
 
 
 def carried_index(value: SSAValue, block: Block) -> int | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
@@ -11,6 +11,7 @@ from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.nc.structure import AddressOfOp
+from neuronir.dialects.support.loops import LoopOp
 from neuronir.dialects.support.names import base_name, name_index, name_iteration, set_hint
 from neuronir.dialects.support.walking import walk
 
@@ -43,7 +44,7 @@ def name_lowered(emitter: "Emitter", held: Iterable[tuple[SSAValue, SSAValue]]) 
                     _name_result(inner, emitter.origins)
             elif isinstance(inner, arith.ConstantOp):
                 name_index(inner)
-            elif isinstance(inner, scf.ForOp):
+            elif isinstance(inner, LoopOp):
                 name_iteration(inner)
     for buffer, op in emitter.origins.items():
         name_for(buffer, op)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
@@ -16,6 +15,7 @@ from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import partition_bytes, space_of
 from neuronir.dialects.nc.structure import AllocOp, FuncOp
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.loops import LoopOp, body_of
 from neuronir.passes.nc.banks import allocate_banks
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.listing import (
@@ -113,14 +113,14 @@ class _Order:
                 if space_of(op.buffer) == Space.PSUM:
                     self.keys[op.buffer] = len(self.allocs)
                     self.allocs.append(op)
-            elif isinstance(op, scf.ForOp):
+            elif isinstance(op, LoopOp):
                 touched |= self.loop(op)
         return touched
 
-    def loop(self, op: scf.ForOp) -> set[int]:
+    def loop(self, op: LoopOp) -> set[int]:
         """Visit a loop: outer buffers that it uses are live in all of it."""
         begin, outside = self.places, len(self.allocs)
-        touched = self.walk(op.body.block)
+        touched = self.walk(body_of(op))
         for key in touched:
             if key < outside:
                 life = self.lives[key]

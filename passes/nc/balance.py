@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 from xdsl.passes import ModulePass
@@ -16,6 +15,7 @@ from neuronir.dialects.nc.machine_rules import violations
 from neuronir.dialects.nc.ops import InstructionOp, build
 from neuronir.dialects.nc.records import shape_record
 from neuronir.dialects.nc.structure import ROLLED, AllocOp, CallOp
+from neuronir.dialects.support.loops import LoopOp, body_of
 from neuronir.passes.nc.balance_forms import OtherForm, other_form
 from neuronir.passes.nc.balance_load import BOTH, EngineLoad
 from neuronir.passes.nc.data_flow import DataFlow, engine_of, operands_of
@@ -97,8 +97,8 @@ class _Walk:
         """Return the work of code in program order; other engines only contribute data flow."""
         load, flow = EngineLoad(self.window), DataFlow(self.machine)
         for op in list(block.ops):
-            if isinstance(op, scf.ForOp):
-                inside = op.body.block
+            if isinstance(op, LoopOp):
+                inside = body_of(op)
                 inner = self._round(inside) if _overlaps(op) else self._straight(inside)
                 load.add(inner, trip_count(op))
             elif isinstance(op, CallOp) and op.callee.root_reference.data in self.functions:
@@ -165,13 +165,13 @@ def _give(found: _Either, load: EngineLoad, ready: dict[Engine, float]) -> Engin
     return engine
 
 
-def _overlaps(loop: scf.ForOp) -> bool:
+def _overlaps(loop: LoopOp) -> bool:
     """Return whether nc-pipeline overlaps the iterations of a loop.
 
     This holds for innermost loops that are not ordered yet and are no layers.
     """
     return ROLLED not in loop.attributes and not any(
-        isinstance(op, scf.ForOp | CallOp) for op in loop.body.block.ops
+        isinstance(op, LoopOp | CallOp) for op in body_of(loop).ops
     )
 
 

@@ -6,7 +6,7 @@ from math import prod
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, StringAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
-from neuronir.dialects.nc.counts import bounds_count
+from neuronir.dialects.nc.counts import steers
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import Engine, Space
 from neuronir.dialects.nc.machine import Machine
@@ -182,7 +182,7 @@ def _place_register_load(load: InstructionOp) -> None:
         if isinstance(user, InstructionOp) and stream_of(user):
             users.setdefault(stream_of(user), []).append(user)
     parent = load.parent
-    counts = bounds_count(load)
+    counts = steers(load)
     if parent is None or not users or counts:
         load.properties.setdefault("engine", NAMES[Engine.SP])
     if parent is None:

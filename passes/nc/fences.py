@@ -2,10 +2,10 @@
 
 The waits behind such a loop cannot name the semaphore values that its iterations add up to, because
 nobody knows how many there are. So every engine meets every other one at barriers: before and after
-the load of the count, before the loop, and at the end of each iteration. A barrier also waits for
-all transfers in flight. No dependence then crosses the border of an iteration, and the semaphores
-of the loop are its own: in a wait, the iteration number of the loop counts all iterations of all
-its runs, and one iteration adds a constant.
+the load of the count or of a condition, before the loop, and at the end of each iteration. A
+barrier also waits for all transfers in flight. No dependence then crosses the border of an
+iteration, and the semaphores of the loop are its own: in a wait, the iteration number of the loop
+counts all iterations of all its runs, and one iteration adds a constant.
 """
 
 from bisect import bisect_left, bisect_right
@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation
 
-from neuronir.dialects.nc.counts import count_load
+from neuronir.dialects.nc.counts import count_load, next_load
 from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.ops import build
 from neuronir.dialects.nc.sync import BarrierOp
+from neuronir.dialects.support.loops import LoopOp, yield_of
 from neuronir.dialects.support.walking import walk_in
 from neuronir.passes.nc.carried import Dependence
 from neuronir.passes.nc.listing import Node
@@ -27,22 +28,30 @@ from neuronir.passes.nc.listing import Node
 def insert_fences(block: Block) -> None:
     """Insert the barriers of all counted loops of a block, at any depth."""
     for loop in list(walk_in(block)):
-        load = count_load(loop) if isinstance(loop, scf.ForOp) else None
-        if load is None or not isinstance(loop, scf.ForOp):
+        load = count_load(loop) if isinstance(loop, LoopOp) else None
+        if load is None or not isinstance(loop, LoopOp):
             continue
-        if not isinstance(load.next_op, BarrierOp):
-            _barrier(load, loop)
-            behind = load.next_op
-            assert behind is not None
-            _barrier(behind, loop)
+        _around(load, loop)
         if not isinstance(loop.prev_op, BarrierOp):
             _barrier(loop, loop)
-        last = loop.body.block.last_op
-        assert last is not None
-        _barrier(last, loop)
+        if isinstance(loop, scf.WhileOp):
+            _around(next_load(loop), loop)
+        last = yield_of(loop)
+        if isinstance(loop, scf.ForOp) or not isinstance(last.prev_op, BarrierOp):
+            _barrier(last, loop)
 
 
-def _barrier(before: Operation, loop: scf.ForOp) -> None:
+def _around(load: Operation, loop: LoopOp) -> None:
+    """Put barriers before and after a load, unless they are there."""
+    if isinstance(load.next_op, BarrierOp):
+        return
+    _barrier(load, loop)
+    behind = load.next_op
+    assert behind is not None
+    _barrier(behind, loop)
+
+
+def _barrier(before: Operation, loop: LoopOp) -> None:
     barrier = build(BarrierOp, (), (), engine=Engine.SP)
     barrier.location = loop.location
     assert before.parent is not None

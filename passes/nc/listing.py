@@ -8,7 +8,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from neuronir.dialects.nc.counts import constant_of, count_load, is_normal
+from neuronir.dialects.nc.counts import constant_of, count_load, is_normal, next_load
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.footprint import Shape, hull_over, reads, shape_of, writes
 from neuronir.dialects.nc.instruction import (
@@ -31,6 +31,7 @@ from neuronir.dialects.nc.structure import (
     VariableOp,
 )
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.loops import LoopOp, body_of
 from neuronir.dialects.support.walking import ops_of
 
 Bounds = dict[int, tuple[int, int]]
@@ -189,11 +190,19 @@ def variables(module: ModuleOp) -> dict[str, VariableOp]:
     return {op.sym_name.data: op for op in module.ops if isinstance(op, VariableOp)}
 
 
-def trip_count(loop: scf.ForOp) -> int:
+def trip_count(loop: LoopOp) -> int:
     """Return the trip count of a loop from 0 with step 1; raises NIR_NC003 for other loops.
 
-    A count that is loaded at run time counts as ASSUMED_ITERATIONS.
+    A count that is loaded at run time, or follows from a condition that is, counts as
+    ASSUMED_ITERATIONS.
     """
+    if isinstance(loop, scf.WhileOp):
+        if count_load(loop) is None:
+            raise NeuronError(
+                "NIR_NC003", "scf.while: the condition of a loop must be a nc.register_load"
+            )
+        next_load(loop)
+        return ASSUMED_ITERATIONS
     low, high, step = (constant_of(value) for value in (loop.lb, loop.ub, loop.step))
     if low is None or step is None or (high is None and count_load(loop) is None):
         raise NeuronError(
@@ -208,6 +217,10 @@ def trip_count(loop: scf.ForOp) -> int:
             "and carry no values",
         )
     return ASSUMED_ITERATIONS if high is None else max(high, 0)
+
+
+_MOST = 1 << 31
+"""No loop that depends on data has more iterations: its number is a 32-bit register."""
 
 
 def list_function(
@@ -277,7 +290,7 @@ class _Reader:
                 self.allocation(op)
             elif isinstance(op, AddressOfOp):
                 self.address_of(op)
-            elif isinstance(op, scf.ForOp):
+            elif isinstance(op, LoopOp):
                 nodes.append(self.loop(op, len(nodes), level))
             elif isinstance(op, CallOp):
                 nodes.append(Node(len(nodes), op, None, []))
@@ -337,12 +350,15 @@ class _Reader:
         self.of_value[buffer.value] = buffer.key
         self.bases[buffer.value] = buffer.address if self.placed else 0
 
-    def loop(self, op: scf.ForOp, index: int, level: int) -> Node:
+    def loop(self, op: LoopOp, index: int, level: int) -> Node:
         trips = trip_count(op)
         number = len(self.loops)
-        self.symbols[op.body.block.args[0]] = level
+        body = body_of(op)
+        self.symbols[body.args[0]] = level
         load = count_load(op)
         most = trips if load is None else int(load.param_values()["high"])
+        if isinstance(op, scf.WhileOp):
+            most = _MOST
         self.bounds[LOOP + number] = (0, max(most - 1, 0))
         node = Node(
             index,
@@ -356,7 +372,7 @@ class _Reader:
         )
         self.loops.append(node)
         self.around.append(number)
-        node.body = self.block(op.body.block, level + 1)
+        node.body = self.block(body, level + 1)
         self.around.pop()
         node.accesses = [access for inner in node.body for access in inner.accesses]
         node.touched = frozenset(access.buffer for access in node.accesses)

@@ -21,6 +21,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.origin import source_of
 from neuronir.dialects.nc.structure import ROLLED, AddressOfOp, FuncOp, VariableOp
+from neuronir.dialects.support.loops import LoopOp
 from neuronir.dialects.support.walking import walk, walk_in
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.carried import Analysis
@@ -123,11 +124,11 @@ def pipeline_loops(
 
 def _may_overlap(loop: Operation) -> bool:
     """Return whether a loop is innermost, not ordered yet, and sure to have iterations."""
-    if isinstance(loop, scf.ForOp) and count_load(loop) is not None:
+    if isinstance(loop, LoopOp) and count_load(loop) is not None:
         return False
     ordered = {PREFETCHED, ROLLED} & set(loop.attributes)
     return not ordered and not any(
-        isinstance(op, scf.ForOp)
+        isinstance(op, LoopOp)
         for region in loop.regions
         for block in region.blocks
         for op in block.ops

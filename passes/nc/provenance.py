@@ -5,11 +5,11 @@ kernel records how many original iterations one of its own covers, and an instru
 ahead records by how many iterations.
 """
 
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, i64
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.dialects.support.loops import LoopOp
 from neuronir.dialects.support.walking import walk
 
 _LOOP = "nc.verify.loop"
@@ -23,7 +23,7 @@ def mark(root: Operation) -> None:
     for op in walk(root):
         if isinstance(op, InstructionOp):
             op.attributes[_SHIFT] = _NONE
-        elif isinstance(op, scf.ForOp):
+        elif isinstance(op, LoopOp):
             op.attributes[_LOOP] = IntegerAttr(number, i64)
             op.attributes.pop(_STEP, None)
             number += 1

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, NoneAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from neuronir.dialects.nc.attributes import Pattern, PatternAttr, number_of
 from neuronir.dialects.nc.ops import InstructionOp, View, build, segments_attr
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp
+from neuronir.dialects.support.loops import LoopOp, body_of
 from neuronir.dialects.support.walking import ops_of, walk_in
 from neuronir.passes.nc.listing import Node
 from neuronir.passes.nc.provenance import move_ahead
@@ -140,6 +141,6 @@ def write_order(block: Block, order: Sequence[Node]) -> None:
     last = block.last_op
     tail = [last] if last is not None else []
     for node in order:
-        if isinstance(node.op, scf.ForOp):
-            write_order(node.op.body.block, node.body)
+        if isinstance(node.op, LoopOp):
+            write_order(body_of(node.op), node.body)
     reorder(block, [*top, *(node.op for node in order), *tail])

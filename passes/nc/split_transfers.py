@@ -11,7 +11,6 @@ from math import prod
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
@@ -22,6 +21,7 @@ from neuronir.dialects.nc.footprint import is_dense
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import dtype_seen, space_of
 from neuronir.dialects.nc.structure import AllocOp, FuncOp
+from neuronir.dialects.support.loops import LoopOp, body_of
 from neuronir.dialects.support.walking import ops_of
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.listing import functions, require_phase
@@ -70,8 +70,8 @@ class NcSplitTransfersPass(ModulePass):
 
     def _block(self, block: Block, chosen: Chosen) -> None:
         for op in ops_of(block):
-            if isinstance(op, scf.ForOp):
-                self._block(op.body.block, _stores)
+            if isinstance(op, LoopOp):
+                self._block(body_of(op), _stores)
         cut, pieces = split_transfers(block, self.piece, chosen)
         record(self.name, "transfers in pieces", cut)
         record(self.name, "pieces", pieces)
@@ -87,7 +87,7 @@ def parts_behind_order(op: Operation, piece: int) -> list[DmaOp]:
 
 def in_loop(op: Operation) -> bool:
     """Return whether an op is inside a loop."""
-    return any(isinstance(o, scf.ForOp) for o in _around(op))
+    return any(isinstance(o, LoopOp) for o in _around(op))
 
 
 def _around(op: Operation) -> list[Operation]:

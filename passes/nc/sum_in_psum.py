@@ -13,7 +13,6 @@ from math import prod
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType, ModuleOp, UnitAttr, f32
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
@@ -30,6 +29,7 @@ from neuronir.dialects.nc.ops import EARLY, FINITE, InstructionOp, View, build, 
 from neuronir.dialects.nc.origin import of_op_alone
 from neuronir.dialects.nc.records import instruction_record, space_of
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, FuncOp, VariableOp
+from neuronir.dialects.support.loops import LoopOp, body_of
 from neuronir.dialects.support.walking import ops_of, walk
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.listing import functions, machine_of, require_phase, variables
@@ -77,9 +77,9 @@ class NcSumInPsumPass(ModulePass):
             with bodies_in_place(op):
                 for func in functions(op):
                     identity = _Identity(op, func, machine)
-                    for loop in [o for o in walk(func) if isinstance(o, scf.ForOp)]:
-                        block = loop.body.block
-                        if not any(isinstance(o, scf.ForOp) for o in ops_of(block)):
+                    for loop in [o for o in walk(func) if isinstance(o, LoopOp)]:
+                        block = body_of(loop)
+                        if not any(isinstance(o, LoopOp) for o in ops_of(block)):
                             count += _Loop(func, block, machine).run(identity)
         record(self.name, "sums in PSUM", count)
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
@@ -18,6 +17,7 @@ from neuronir.dialects.nc.attributes import (
 )
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp, segments_attr
+from neuronir.dialects.support.loops import LoopOp, body_of
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.carried import Analysis
 from neuronir.passes.nc.clocks import ENGINES, find_waits
@@ -126,8 +126,8 @@ def _write(
         terms = []
         for number, amount in count.rounds:
             loop = loops[number].op
-            if amount and isinstance(loop, scf.ForOp):
-                terms.append((number_of(indices, loop.body.block.args[0]), amount))
+            if amount and isinstance(loop, LoopOp):
+                terms.append((number_of(indices, body_of(loop).args[0]), amount))
         specs.append(WaitAttr(WaitSpec(semaphore, count.const, tuple(terms))))
     if specs:
         op.properties["waits"] = ArrayAttr(specs)

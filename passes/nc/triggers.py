@@ -1,6 +1,5 @@
 """Let other engines help SP to start transfers if SP would be the bound of a block."""
 
-from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
 
 from neuronir.dialects.nc.cost import cost
@@ -9,6 +8,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import shape_record
 from neuronir.dialects.nc.structure import AddressOfOp, CallOp
+from neuronir.dialects.support.loops import LoopOp, body_of
 from neuronir.dialects.support.walking import ops_of
 from neuronir.passes.nc.engines import LOADS, QueueAllotter, start_by
 from neuronir.passes.statistics import record
@@ -24,9 +24,9 @@ def choose_triggers(block: Block, machine: Machine, queues: QueueAllotter) -> No
     other resource in an iteration of an innermost loop or in straight-line code.
     """
     for op in ops_of(block):
-        if isinstance(op, scf.ForOp):
-            choose_triggers(op.body.block, machine, queues)
-    if any(isinstance(op, scf.ForOp | CallOp) for op in ops_of(block)):
+        if isinstance(op, LoopOp):
+            choose_triggers(body_of(op), machine, queues)
+    if any(isinstance(op, LoopOp | CallOp) for op in ops_of(block)):
         return
     busy = dict.fromkeys((e for e in Engine if not e.is_dma), 0.0)
     moved_ns = 0.0

@@ -14,6 +14,7 @@ from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.structure import ROLLED, AllocOp
 from neuronir.dialects.nc.sync import BarrierOp
 from neuronir.dialects.support.cloning import clone
+from neuronir.dialects.support.loops import LoopOp, body_of
 from neuronir.dialects.support.walking import walk, walk_in
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.inline import inline_calls
@@ -74,8 +75,8 @@ def expanded_size(ops: Iterable[Operation]) -> int:
     """Return the number of instructions of a block after unrolling every loop in it."""
     size = 0
     for op in ops:
-        if isinstance(op, scf.ForOp):
-            size += trip_count(op) * expanded_size(op.body.block.ops)
+        if isinstance(op, LoopOp):
+            size += trip_count(op) * expanded_size(body_of(op).ops)
         elif isinstance(op, InstructionOp):
             size += 1
     return size
@@ -87,13 +88,13 @@ def unroll_small_loops(block: Block, limit: int, keep: int) -> None:
     Innermost loops of `keep` or more iterations are kept (0: none). Rolled loops and the loops
     around them are kept.
     """
-    for loop in [op for op in block.ops if isinstance(op, scf.ForOp)]:
-        body = loop.body.block
+    for loop in [op for op in block.ops if isinstance(op, LoopOp)]:
+        body = body_of(loop)
         rounds, size = trip_count(loop), expanded_size(body.ops)
-        innermost = not any(isinstance(op, scf.ForOp) for op in body.ops)
+        innermost = not any(isinstance(op, LoopOp) for op in body.ops)
         if keep and size and innermost and rounds >= keep:
             continue
-        if any(isinstance(op, scf.ForOp) and ROLLED in op.attributes for op in walk(loop)):
+        if isinstance(loop, scf.WhileOp) or any(map(_is_rolled, walk(loop))):
             unroll_small_loops(body, min(limit, _BODY), keep)
         elif rounds * size <= limit:
             unroll_loop(loop)
@@ -101,10 +102,14 @@ def unroll_small_loops(block: Block, limit: int, keep: int) -> None:
             unroll_small_loops(body, min(limit, _BODY), keep)
 
 
+def _is_rolled(op: Operation) -> bool:
+    return isinstance(op, LoopOp) and ROLLED in op.attributes
+
+
 def keep_counted_loops(block: Block) -> None:
     """Mark loops whose trip count is loaded as rolled: a loop of no iterations has no first one."""
     for op in walk_in(block):
-        if isinstance(op, scf.ForOp) and count_load(op) is not None:
+        if isinstance(op, LoopOp) and count_load(op) is not None:
             op.attributes[ROLLED] = UnitAttr()
 
 

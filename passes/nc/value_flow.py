@@ -14,7 +14,7 @@ from itertools import product
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
-from neuronir.dialects.nc.counts import count_load
+from neuronir.dialects.nc.counts import count_load, next_load
 from neuronir.dialects.nc.enums import AluOp, Engine, Space
 from neuronir.dialects.nc.footprint import is_dense
 from neuronir.dialects.nc.instruction import (
@@ -23,6 +23,7 @@ from neuronir.dialects.nc.instruction import (
     AccessPattern,
     Instruction,
 )
+from neuronir.dialects.support.loops import LoopOp
 from neuronir.passes.nc.flow_frames import Frames
 from neuronir.passes.nc.flow_memory import FlowMemory
 from neuronir.passes.nc.flow_paint import UNWRITTEN, Region, Write, run, solid
@@ -313,14 +314,20 @@ class _Run:
             if cut is not None and cut.left_out:
                 self.shifted[symbol] = (i, cut)
             self._block(body)
+            if isinstance(node.op, scf.WhileOp):
+                self._register(next_load(node.op))
         self.shifted.pop(symbol, None)
 
     def _count(self, node: Node) -> None:
-        """Record the value that a loop has as its trip count."""
-        load = count_load(node.op) if isinstance(node.op, scf.ForOp) else None
+        """Record the value that a loop has as its trip count or as its first condition."""
+        load = count_load(node.op) if isinstance(node.op, LoopOp) else None
         if load is not None:
-            value = self.registers.get(self.loaded[load], UNWRITTEN)
-            self.flow.outputs[COUNTS] = (*self.flow.outputs.get(COUNTS, ()), (value,))
+            self._register(load)
+
+    def _register(self, load: Operation) -> None:
+        """Record a value that decides about the iterations of a loop."""
+        value = self.registers.get(self.loaded[load], UNWRITTEN)
+        self.flow.outputs[COUNTS] = (*self.flow.outputs.get(COUNTS, ()), (value,))
 
     def _shifts(self, node: Node) -> dict[int, int]:
         shifts = shifts_of(node.op)

@@ -17,6 +17,7 @@ from neuronir.dialects.nc.instruction import ASSUMED_ITERATIONS
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.structure import AllocOp, CallOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.loops import LoopOp
 from neuronir.dialects.support.walking import walk
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.flow_values import COUNTS, Cut, Values
@@ -158,7 +159,7 @@ def _trace(module: ModuleOp) -> list[object]:
                 count += max((i + 1 for pattern in known for i, _ in pattern.terms), default=0)
         elif isinstance(op, AllocOp | VariableOp):
             out += (op, op.address)
-        elif isinstance(op, scf.ForOp | CallOp):
+        elif isinstance(op, LoopOp | scf.YieldOp | CallOp):
             out.append(op.name)
             count = len(op.operands)
         for value in op.operands[:count] if count else ():

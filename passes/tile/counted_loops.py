@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     IndexType,
     IntegerAttr,
+    i32,
 )
 from xdsl.dialects.tensor import ExtractSliceOp, InsertSliceOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
@@ -18,11 +19,12 @@ from neuronir.dialects.hlo.unary import CopyOp
 from neuronir.dialects.nc.machine import PARTITIONS
 from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.dtypes import byte_size
+from neuronir.dialects.support.loops import LoopOp, final_values, while_loop
 from neuronir.dialects.tile.ops import EmptyOp, IndexOp, ToIndexOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.counted_loop import CountedLoop, Linear, Part, counted_loop
 from neuronir.passes.hlo.recurrences.whiles import replace_loop
-from neuronir.passes.hlo.runtime_loop import RuntimeLoop, runtime_loop
+from neuronir.passes.hlo.runtime_loop import RuntimeLoop, condition_loop, runtime_loop
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, integer
 from neuronir.passes.hlo.support.walk import erase_dead
@@ -48,23 +50,23 @@ def _stays(value: SSAValue) -> bool:
 
 
 def write_loops(block: Block) -> None:
-    """Rewrite the loops of a block, including nested ones, as scf.for.
+    """Rewrite the loops of a block, including nested ones, as scf.for or scf.while.
 
-    The upper bound of a loop whose trip count the program computes is a tile.to_index, and its
-    counter is carried like its other states.
+    The upper bound of a scf.for whose trip count the program computes is a tile.to_index, and its
+    counter is carried like its other states. A loop with another condition becomes a scf.while: the
+    condition is computed before the loop and at the end of each iteration, and is a tile.to_index.
     """
-    for op in list(block.ops):
-        if op.name != "hlo.while":
-            continue
-        found = None
-        loop = counted_loop(op)
+    while (op := next((o for o in block.ops if o.name == "hlo.while"), None)) is not None:
+        loop, kind = counted_loop(op), _Writer
+        found = runtime_loop(op) if loop is None else None
+        if loop is None and found is not None:
+            loop = found.loop
+        elif loop is None:
+            loop, kind = condition_loop(op), _WhileWriter
         if loop is None:
-            found = runtime_loop(op)
-            loop = None if found is None else found.loop
-        if loop is None:
-            continue
+            return  # lower-tile-to-nc refuses it
         if loop.written or loop.states:
-            write_loops(_Writer(loop, found).write())
+            write_loops(kind(loop, found).write())
         else:  # It changes nothing; scf.for without results would count as an effect.
             replace_loop(loop, Emitter(op), _initial(loop))
 
@@ -108,20 +110,28 @@ class _Writer:
             if not mine and op is not end and op is not end.operands[0].owner:
                 self._op(op)
         last = [self.slices[i] if i in loop.written else self._next(i) for i in self.carried]
-        self._add(scf.YieldOp(*last))
-        self.end.detach()
-        for op in reversed(list(self.body.ops)):
-            erase_dead(op)
-        low, step = self._outside(0), self._outside(1)
-        high = self._outside(loop.count) if self.runtime is None else self._count(self.runtime)
-        new = scf.ForOp(low, high, step, begin, Region(self.body))
-        new.location = self.op.location
+        new = self._loop(begin, last)
         self._before(new)
-        results = dict(zip(self.carried, new.results, strict=True))
+        results = dict(zip(self.carried, final_values(new), strict=True))
         replace_loop(
             loop, Emitter(self.op), lambda i: parts.init[i] if i in loop.kept else results[i]
         )
         return self.body
+
+    def _loop(self, begin: list[SSAValue], last: list[SSAValue]) -> LoopOp:
+        """Return the new loop; `last` are the carried values at the end of an iteration."""
+        self._finish(last)
+        low, step = self._outside(0), self._outside(1)
+        count = self.loop.count
+        high = self._outside(count) if self.runtime is None else self._count(self.runtime)
+        return scf.ForOp(low, high, step, begin, Region(self.body))
+
+    def _finish(self, last: list[SSAValue]) -> None:
+        """End the body with a yield, without ops that nobody reads."""
+        self._add(scf.YieldOp(*last))
+        self.end.detach()
+        for op in reversed(list(self.body.ops)):
+            erase_dead(op)
 
     # around the loop
 
@@ -200,7 +210,7 @@ class _Writer:
         """Return whether the loop should keep its arrays in SBUF: its iterations are short."""
         body = self.loop.parts.body
         innermost = not any(op.name == "hlo.while" for op in body.ops)
-        nested = isinstance(self.op.parent_op(), scf.ForOp)
+        nested = isinstance(self.op.parent_op(), LoopOp)
         return innermost and (nested or bool(self.loop.states))
 
     def _strip(self, source: SSAValue) -> SSAValue:
@@ -254,3 +264,28 @@ class _Writer:
         self._counted(value)
         new = CopyOp.create(operands=[self.values.get(value, value)], result_types=[value.type])
         return self._add(new).results[0]
+
+
+class _WhileWriter(_Writer):
+    """Rewrites a loop whose condition is computed before each iteration."""
+
+    def _loop(self, begin: list[SSAValue], last: list[SSAValue]) -> LoopOp:
+        first = self._condition(dict(zip(self.carried, begin, strict=True)), Emitter(self.op))
+        again = self._condition(dict(zip(self.carried, last, strict=True)), Emitter(self.end))
+        self._finish([again, *last])
+        return while_loop(first, begin, self.body)
+
+    def _condition(self, states: dict[int, SSAValue], build: Emitter) -> SSAValue:
+        """Compute the condition for some states, as an index."""
+        parts = self.loop.parts
+        values: dict[SSAValue, SSAValue] = {}
+        for use in parts.cond.args[0].uses:
+            i = integer(use.operation, "index")
+            values[use.operation.results[0]] = states.get(i, parts.init[i])
+        for op in parts.cond.ops:
+            if op is not parts.cond.last_op and op.results[0] not in values:
+                copy = build.insert(clone(op, values))
+                copy.location = op.location
+                values[op.results[0]] = copy.results[0]
+        more = values.get(parts.cond_root, parts.cond_root)
+        return build.insert(ToIndexOp.make(build.convert(more, i32))).results[0]

@@ -21,6 +21,7 @@ from neuronir.dialects.hlo.elementwise import AddOp
 from neuronir.dialects.hlo.reduction import ReduceOp
 from neuronir.dialects.hlo.unary import CopyOp, NegateOp
 from neuronir.dialects.support.dtypes import is_float
+from neuronir.dialects.support.loops import LoopOp, body_of, is_body
 from neuronir.dialects.support.walking import walk
 from neuronir.dialects.tile.rules import combiner, shape_of
 from neuronir.passes.hlo.inline import move_block
@@ -56,8 +57,9 @@ class TileExpandCompositesPass(ModulePass):
     Softmax, layer norm and RMS norm become reductions and elementwise ops, so that neighbouring
     ops can be tiled and fused with each part. Each user of a view (a broadcast, reshape,
     transpose, iota or constant) gets its own view, because two users may need different parts.
-    Loops with a known trip count become `scf.for`. Taps of a convolution with few features become
-    features, which lie on partitions. A convolution of a dilated image is split by phases.
+    Loops with a known or computed trip count become `scf.for`, all others `scf.while`. Taps of a
+    convolution with few features become features, which lie on partitions. A convolution of a
+    dilated image is split by phases.
     """
 
     name = "tile-expand-composites"
@@ -87,8 +89,8 @@ def loop_bodies(block: Block) -> Iterator[Block]:
     """Rewrite a block, and the bodies of its loops."""
     yield block
     for op in block.ops:
-        if isinstance(op, scf.ForOp):
-            yield from loop_bodies(op.body.block)
+        if isinstance(op, LoopOp):
+            yield from loop_bodies(body_of(op))
 
 
 def expand(block: Block) -> None:
@@ -104,7 +106,7 @@ def expand(block: Block) -> None:
             join_reductions(inner)
     for inner in list(block.ops):
         slice_pieces(inner)
-    if not isinstance(block.parent_op(), scf.ForOp):
+    if not is_body(block):
         join_by_transfers(block)
     for inner in list(block.ops):
         spread_long(inner)
@@ -112,7 +114,7 @@ def expand(block: Block) -> None:
         scatter_as_one_hot(inner)
         expand_convolution(inner)
         expand_window(inner)
-    if isinstance(block.parent_op(), scf.ForOp):
+    if is_body(block):
         split_slices(block)
     compare_in_floats(block)
     for inner in list(block.ops):

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.loops import LoopOp, body_of
 from neuronir.dialects.support.names import name_results
 from neuronir.dialects.support.walking import walk_in
 from neuronir.dialects.tile.interface import unchanged_ops
@@ -86,7 +87,7 @@ def fuse_block(block: Block, machine: Machine, room: Room) -> None:
     parts: list[tuple[list[Operation], Operation]] = []
     part: list[Operation] = []
     for op in block.ops:
-        if isinstance(op, scf.ForOp) or op is last:
+        if isinstance(op, LoopOp) or op is last:
             parts.append((part, op))
             part = []
         else:
@@ -98,9 +99,9 @@ def fuse_block(block: Block, machine: Machine, room: Room) -> None:
         with unchanged_ops():
             settled = settle(grouping, groups)
         writer.groups(*settled, end)
-        if isinstance(end, scf.ForOp):
+        if isinstance(end, LoopOp):
             writer.loop(end)
-            fuse_block(end.body.block, machine, room)
+            fuse_block(body_of(end), machine, room)
     writer.finish()
 
 
@@ -161,7 +162,7 @@ class Written:
             record("tile-fuse", "groups")
             record("tile-fuse", "loops", len(group.loops))
 
-    def loop(self, op: scf.ForOp) -> None:
+    def loop(self, op: LoopOp) -> None:
         """Remap the operands of a loop, and the outer values that its body uses.
 
         Its body gets its own views.
@@ -169,7 +170,7 @@ class Written:
         self.old.remove(op)
         for i, v in enumerate(op.operands):
             op.operands[i] = self.renewed(v, op)
-        body = op.body.block
+        body = body_of(op)
         inside: dict[SSAValue, SSAValue] = {}
         assert body.first_op is not None
         first = body.first_op

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.support.dtypes import is_float
+from neuronir.dialects.support.loops import is_body
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.tile.axes import Key, Related
@@ -220,7 +220,7 @@ def is_cast(op: Operation) -> bool:
             return False
         value = value.owner.operands[0]
     if isinstance(value, BlockArgument):
-        return not isinstance(value.owner.parent_op(), scf.ForOp)
+        return not is_body(value.owner)
     return is_source(value.owner)
 
 

@@ -12,6 +12,7 @@ from neuronir.dialects.hlo.constants import ConstantOp, lazy_constant
 from neuronir.dialects.hlo.resources import all_finite
 from neuronir.dialects.support.dtypes import is_float
 from neuronir.dialects.support.lazy import as_array
+from neuronir.dialects.support.loops import LoopOp, body_of, carried_values, initial_values
 from neuronir.passes.lowering.conversion.special import (
     FINITE_RESULTS,
     makes_special,
@@ -39,12 +40,12 @@ def special_values(block: Block, arguments: bool = True) -> frozenset[SSAValue]:
         if isinstance(op, ConstantOp):
             if _float(op.results[0]) and not all_finite(as_array(lazy_constant(op))):
                 found.add(op.results[0])
-        elif isinstance(op, scf.ForOp):
-            pairs = zip(op.iter_args, op.body.block.args[1:], strict=True)
+        elif isinstance(op, LoopOp):
+            pairs = zip(initial_values(op), carried_values(op), strict=True)
             found.update(argument for init, argument in pairs if init in found)
         elif isinstance(op, scf.YieldOp):
             loop = op.parent_op()
-            if isinstance(loop, scf.ForOp):
+            if isinstance(loop, LoopOp):
                 found.update(
                     r for v, r in zip(op.operands, loop.results, strict=True) if v in found
                 )
@@ -83,6 +84,6 @@ def _nested(block: Block) -> list[Operation]:
     out: list[Operation] = []
     for op in block.ops:
         out.append(op)
-        if isinstance(op, scf.ForOp):
-            out += _nested(op.body.block)
+        if isinstance(op, LoopOp):
+            out += _nested(body_of(op))
     return out

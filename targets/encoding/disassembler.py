@@ -52,15 +52,20 @@ def _located_items(
             source = sources[item.source] if item.source < len(sources) else None
             yield indent + show_instruction(item), source
         elif isinstance(item, Loop):
-            end = (
-                str(item.trip_count) if item.count < 0 else f"r{item.count} counts n{item.counter}"
-            )
-            yield f"{indent}loop i{depth} in 0..{end} {{", None
+            yield f"{indent}{_show_loop(item, depth)} {{", None
             yield from _located_items(item.body, sources, indent + "  ", depth + 1)
             yield f"{indent}}}", None
         else:
             arguments = ", ".join(map(show_affine, item.arguments))
             yield f"{indent}call @{item.function}({arguments})", None
+
+
+def _show_loop(loop: Loop, depth: int) -> str:
+    if loop.count < 0:
+        return f"loop i{depth} in 0..{loop.trip_count}"
+    if loop.again < 0:
+        return f"loop i{depth} in 0..r{loop.count} counts n{loop.counter}"
+    return f"loop i{depth} if r{loop.count}, again if r{loop.again}, counts n{loop.counter}"
 
 
 def located_lines(

@@ -128,7 +128,7 @@ def _registers(items: list[Item]) -> int:
     used = 0
     for item in items:
         if isinstance(item, Loop):
-            used = max(used, _registers(item.body), item.count + 1)
+            used = max(used, _registers(item.body), item.count + 1, item.again + 1)
             continue
         if isinstance(item, Call):
             affines = list(item.arguments)

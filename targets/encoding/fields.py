@@ -33,14 +33,17 @@ from neuronir.targets.encoding.codec import (
     write_uint,
 )
 
-ENCODING_VERSION = 3
+ENCODING_VERSION = 4
 """Version of everything in targets/encoding; a reader rejects later ones."""
+OLDEST_VERSION = 2
+"""The oldest version that a reader accepts: later ones only have more kinds of loops."""
 
 LOOP_BEGIN = 0xF0
 LOOP_END = 0xF1
 CALL = 0xF2
 RETURN = 0xF3
 COUNTED_LOOP_BEGIN = 0xF4
+CONDITION_LOOP_BEGIN = 0xF5
 
 MAX_SYMBOL = COUNTER + COUNTERS
 MAX_TERMS = 64

@@ -68,9 +68,10 @@ class _Expander:
                 out.append(self.fixed(item, env))
             elif isinstance(item, Loop):
                 if item.count >= 0:
+                    what = "trip count" if item.again < 0 else "condition"
                     raise NeuronError(
                         "NIR_ENC004",
-                        "the trip count of a loop is in a register; "
+                        f"the {what} of a loop is in a register; "
                         f"{self.program.machine} has no registers",
                         help="compile for a target with control flow (trn1), or make the trip "
                         "count a constant",

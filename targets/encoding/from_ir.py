@@ -7,7 +7,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnknownLoc
 from xdsl.ir import Block, Operation, SSAValue
 
-from neuronir.dialects.nc.counts import bounds_count, constant_of, count_load, is_normal
+from neuronir.dialects.nc.counts import constant_of, count_load, is_normal, next_load, steers
 from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.instruction import (
     COUNTER,
@@ -27,6 +27,7 @@ from neuronir.dialects.nc.origin import source_of
 from neuronir.dialects.nc.records import instruction_record
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, CallOp, FuncOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.loops import LoopOp, body_of
 from neuronir.dialects.support.walking import walk
 from neuronir.targets.encoding.arguments import bind_arguments
 from neuronir.targets.encoding.registers import Registers
@@ -158,7 +159,7 @@ class _Function:
         self.addresses = builder.addresses
         self.symbols = dict(builder.arguments.symbols)
         self.counters: dict[int, int] = {}  # by level of a loop around, its symbol in waits
-        self.counts: dict[Operation, int] = {}  # registers of trip counts, by load
+        self.counts: dict[Operation, int] = {}  # registers of counts and conditions, by load
 
     def run(self, func: FuncOp) -> Streams:
         """Return the streams of the function."""
@@ -170,37 +171,38 @@ class _Function:
         for op in block.ops:
             if isinstance(op, InstructionOp):
                 self.instruction(op, streams)
-            elif isinstance(op, scf.ForOp):
+            elif isinstance(op, LoopOp):
                 self.loop(op, depth, streams)
             elif isinstance(op, CallOp):
                 self.call(op, streams)
             self.registers.passed(op)
         return streams
 
-    def loop(self, op: scf.ForOp, depth: int, streams: Streams) -> None:
+    def loop(self, op: LoopOp, depth: int, streams: Streams) -> None:
         """Append a loop to the stream of each engine with work in it."""
-        load = count_load(op)
-        self.symbols[op.body.block.args[0]] = depth
+        load, body = count_load(op), body_of(op)
+        self.symbols[body.args[0]] = depth
         if load is None:
             trips = _trip_count(op)
-            for engine, items in self.block(op.body.block, depth + 1).items():
+            for engine, items in self.block(body, depth + 1).items():
                 streams.setdefault(engine, []).append(Loop(trips, items))
             return
-        if not is_normal(op):
+        if isinstance(op, scf.ForOp) and not is_normal(op):
             raise malformed("scf.for: loops run from 0 in steps of 1", op)
         counter = self.builder.counters
         self.builder.counters += 1
         if counter >= COUNTERS:
             raise malformed(f"there are more than {COUNTERS} loops with a runtime count", op)
         self.counters[depth] = COUNTER + counter
-        inside = self.block(op.body.block, depth + 1)
+        inside = self.block(body, depth + 1)
         del self.counters[depth]
+        again = self.counts[next_load(op)] if isinstance(op, scf.WhileOp) else -1
         for engine, items in inside.items():
-            loop = Loop(0, items, self.counts[load], counter)
+            loop = Loop(0, items, self.counts[load], counter, again)
             streams.setdefault(engine, []).append(loop)
 
     def everywhere(self, record: Instruction, streams: Streams) -> None:
-        """Append an instruction to every stream: a barrier, or the load of a trip count.
+        """Append an instruction to every stream: a barrier, or the load of a count or condition.
 
         Its own engine waits and updates for all.
         """
@@ -233,7 +235,7 @@ class _Function:
         if record.opcode == "barrier":
             self.everywhere(record, streams)
             return
-        if bounds_count(op):
+        if steers(op):
             number, symbol = self.registers.define(op, self.builder.sequencers)
             record.params["register"] = self.counts[op] = number
             self.symbols[op.results[0]] = symbol
@@ -280,7 +282,9 @@ def _address(attr: IntegerAttr | None, what: str, op: Operation) -> int:
     return attr.value.data
 
 
-def _trip_count(op: scf.ForOp) -> int:
+def _trip_count(op: LoopOp) -> int:
+    if isinstance(op, scf.WhileOp):
+        raise malformed("scf.while: its condition is not a nc.register_load", op)
     high = constant_of(op.ub)
     if high is None or not is_normal(op):
         raise malformed("scf.for: loops run from 0 to a constant in steps of 1", op)

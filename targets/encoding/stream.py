@@ -23,11 +23,13 @@ from neuronir.targets.encoding.codec import DecodeError, Reader, write_uint
 from neuronir.targets.encoding.fields import (
     ARGUMENTS,
     CALL,
+    CONDITION_LOOP_BEGIN,
     COUNTED_LOOP_BEGIN,
     ENCODING_VERSION,
     LOOP_BEGIN,
     LOOP_END,
     MAX_LOOPS,
+    OLDEST_VERSION,
     RETURN,
     Field,
     instruction_fields,
@@ -72,8 +74,10 @@ def _encode_items(
                 out.append(LOOP_BEGIN)
                 write_uint(out, item.trip_count)
             else:
-                out.append(COUNTED_LOOP_BEGIN)
+                out.append(COUNTED_LOOP_BEGIN if item.again < 0 else CONDITION_LOOP_BEGIN)
                 write_uint(out, item.count)
+                if item.again >= 0:
+                    write_uint(out, item.again)
                 write_uint(out, item.counter)
             _encode_items(out, item.body, engine, number, depth + 1)
             out.append(LOOP_END)
@@ -138,9 +142,10 @@ def decode_engine(data: bytes, functions: Sequence[str]) -> tuple[Engine, dict[s
     if reader.take(len(MAGIC)) != MAGIC:
         raise DecodeError("no instruction stream (wrong magic)")
     version = reader.uint()
-    if version != ENCODING_VERSION:
+    if not OLDEST_VERSION <= version <= ENCODING_VERSION:
         raise DecodeError(
-            f"instruction encoding version {version}, this program reads {ENCODING_VERSION}"
+            f"instruction encoding version {version}, this program reads versions "
+            f"{OLDEST_VERSION} to {ENCODING_VERSION}"
         )
     code = reader.uint()
     if code > max(Engine) or Engine(code).is_dma:
@@ -171,10 +176,10 @@ def _decode_items(reader: Reader, engine: Engine, functions: Sequence[str]) -> l
         code = reader.byte()
         if code == RETURN:
             break
-        if code in (LOOP_BEGIN, COUNTED_LOOP_BEGIN):
+        if code in (LOOP_BEGIN, COUNTED_LOOP_BEGIN, CONDITION_LOOP_BEGIN):
             if len(outer) >= MAX_LOOPS:
                 raise reader.fail(f"loops are nested more than {MAX_LOOPS} deep")
-            loop = Loop(reader.uint(), []) if code == LOOP_BEGIN else _counted_loop(reader)
+            loop = _read_loop(reader, code)
             items.append(loop)
             outer.append(items)
             items = loop.body
@@ -196,11 +201,17 @@ def _decode_items(reader: Reader, engine: Engine, functions: Sequence[str]) -> l
     return items
 
 
-def _counted_loop(reader: Reader) -> Loop:
-    count, counter = reader.uint(), reader.uint()
-    if count >= COUNTER - REGISTER or counter >= COUNTERS:
-        raise reader.fail(f"a loop takes its count from r{count} and counts in n{counter}")
-    return Loop(0, [], count, counter)
+def _read_loop(reader: Reader, code: int) -> Loop:
+    """Read the beginning of a loop."""
+    if code == LOOP_BEGIN:
+        return Loop(reader.uint(), [])
+    count = reader.uint()
+    again = reader.uint() if code == CONDITION_LOOP_BEGIN else -1
+    counter = reader.uint()
+    if max(count, again) >= COUNTER - REGISTER or counter >= COUNTERS:
+        register = max(count, again)
+        raise reader.fail(f"a loop takes its count from r{register} and counts in n{counter}")
+    return Loop(0, [], count, counter, again)
 
 
 def decode_instruction(reader: Reader, code: int, engine: Engine) -> Instruction:

@@ -135,6 +135,8 @@ def _use_of(
         if isinstance(item, Loop):
             inner, more = _use_of(program, item.body, engine, known)
             if item.count >= 0:  # it may have no iterations
+                if item.again >= 0:
+                    inner |= {REGISTER + item.again} - more
                 inner |= {REGISTER + item.count}
                 more = frozenset()
             elif not item.trip_count:

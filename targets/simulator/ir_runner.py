@@ -15,7 +15,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
-from neuronir.dialects.nc.counts import count_load, is_normal
+from neuronir.dialects.nc.counts import count_load, is_normal, next_load
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.instruction import (
     ARGUMENT,
@@ -34,6 +34,7 @@ from neuronir.dialects.nc.records import instruction_record, partition_bytes, sp
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, CallOp, FuncOp, VariableOp
 from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.loops import LoopOp, body_of
 from neuronir.dialects.support.walking import walk
 from neuronir.targets.encoding.arguments import bind_arguments
 from neuronir.targets.encoding.variables import variable_of
@@ -46,7 +47,7 @@ from neuronir.targets.simulator.functional import (
     write_inputs,
 )
 from neuronir.targets.simulator.memory import Memory
-from neuronir.targets.simulator.walker import CallNode, Env, LoopNode, Node, Step, trips_of
+from neuronir.targets.simulator.walker import CallNode, Env, LoopNode, Node, Step, iterations
 
 _ALIGNMENT = 64
 _CONSTANT = 1 << 20
@@ -199,11 +200,8 @@ class _Order:
                     symbol = _CONSTANT + len(function.constants)
                     function.symbols[op.result] = symbol
                     function.constants[symbol] = op.value.value.data
-            elif isinstance(op, scf.ForOp):
-                function.symbols[op.body.block.args[0]] = depth
-                trips, count = self._trips(op, function)
-                body = self._block(op.body.block, function, depth + 1)
-                steps.append(LoopNode(trips, body, count))
+            elif isinstance(op, LoopOp):
+                steps.append(self._loop(op, function, depth))
             elif isinstance(op, CallOp):
                 steps.append(self._call(op, function))
         return steps
@@ -214,6 +212,20 @@ class _Order:
             return CallNode(name, ())  # rejected when it is run
         passed = self._arguments.passed(op, self._functions[name])
         return CallNode(name, tuple(self._value(v, function, op) for v in passed))
+
+    def _loop(self, op: LoopOp, function: _Function, depth: int) -> LoopNode:
+        block = body_of(op)
+        function.symbols[block.args[0]] = depth
+        if isinstance(op, scf.ForOp):
+            trips, count = self._trips(op, function)
+            return LoopNode(trips, self._block(block, function, depth + 1), count)
+        again = next_load(op)  # checks the form of the loop
+        first = self._value(op.operands[1], function, op)
+        if count_load(op) is None or not first.terms:
+            raise _malformed("the condition of a loop is not a nc.register_load", op)
+        body = self._block(block, function, depth + 1)
+        register = self._value(again.results[0], function, op).terms[0][0]
+        return LoopNode(0, body, first.terms[0][0], again=register)
 
     def _trips(self, op: scf.ForOp, function: _Function) -> tuple[int, int]:
         """Return the trip count of a loop, or 0 and the symbol of the register that holds it."""
@@ -260,7 +272,7 @@ class _Order:
                 step.payload(env)
                 step.count += 1
             elif isinstance(step, LoopNode):
-                for i in range(trips_of(step, env)):
+                for i in iterations(step, env):
                     env[level] = i
                     self._walk(step.body, env, level + 1, active)
             else:

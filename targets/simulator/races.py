@@ -368,7 +368,8 @@ def check_races(program: Program) -> None:
     """Walk the program without data and raise NIR_SIM020 at the first race (RaceChecker.observe).
 
     In addresses, registers take all values within their bounds; waits do not depend on them. Loops
-    with a runtime count are walked with 0, 1 and 3 iterations, as far as their bounds allow that.
+    with a runtime count are walked with 0, 1 and 3 iterations, as far as their bounds allow that,
+    and so are loops with a condition.
     """
     for trips in (0, 1, 3) if has_runtime_count(program) else (0,):
         _walk_for_races(program, trips)
@@ -385,7 +386,7 @@ def has_runtime_count(program: Program) -> bool:
 
 
 def _walk_for_races(program: Program, trips: int) -> None:
-    walker = Walker(program)
+    walker = Walker(program, trips)
     checker = RaceChecker(program)
 
     def step(node: Node, env: Env) -> None:

@@ -116,6 +116,7 @@ class TimingRun:
         self._lead_ns = tick(self.machine.dma_fixed_ns - self.machine.dma_completion_ns)
         self._tail_ns = tick(self.machine.dma_completion_ns)
         self.table_ns = tick(self.machine.act_table_load_ns)
+        self.branch_ns = tick(self.machine.branch_ns)
         self._steady = Steady(self) if extrapolate else None
 
     def run(self) -> TimingResult:
@@ -318,7 +319,10 @@ class TimingRun:
                 return step
             if isinstance(step, LoopBegin):
                 frame.env[step.level] = 0
-                trips = step.trip_count if step.counter < 0 else self._begin(stream, step.counter)
+                trips = step.trip_count
+                if step.counter >= 0:
+                    trips = self._begin(stream, step.counter)
+                    stream.free += self.branch_ns
                 frame.pc = frame.pc + 1 if trips > 0 else step.end + 1
                 if self._steady and trips > 0:
                     self._steady.enter(stream, frame, step.end)
@@ -328,6 +332,7 @@ class TimingRun:
                 if step.counter >= 0:
                     frame.env[COUNTER + step.counter] += 1
                     trips = stream.trips[step.counter]
+                    stream.free += self.branch_ns
                 if frame.env[step.level] < trips:
                     end = frame.pc
                     frame.pc = step.body

@@ -24,6 +24,7 @@ from neuronir.dialects.nc.instruction import (
     Program,
 )
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.iterations import count_iteration
 from neuronir.targets.simulator.messages import describe, origin
 
 Env = list[int]
@@ -52,11 +53,24 @@ class LoopNode:
     body: list["Step"]
     count: int = -1  # the symbol of the register with the trip count
     counter: int = -1  # the symbol that counts iterations
+    again: int = -1  # the symbol of the register with the condition of the next iteration
 
 
-def trips_of(step: LoopNode, env: "Env") -> int:
-    """Return the trip count of a loop that begins now."""
-    return step.trip_count if step.count < 0 else max(env[step.count], 0)
+def iterations(step: LoopNode, env: "Env", assumed: int | None = None) -> Iterator[int]:
+    """Yield the number of each iteration of a loop that begins now.
+
+    A loop with a condition has `assumed` iterations, if that is given. Raises NIR_SIM036 if it has
+    more than the limit.
+    """
+    if step.again < 0 or assumed is not None:
+        trips = step.trip_count if step.count < 0 else max(env[step.count], 0)
+        yield from range(trips if step.again < 0 or assumed is None else assumed)
+        return
+    number, more = 0, env[step.count]
+    while more:
+        following = count_iteration(number)
+        yield number
+        number, more = following, env[step.again]
 
 
 @dataclass(slots=True, eq=False)
@@ -97,8 +111,10 @@ class Stream:
 class Walker:
     """The streams of a program, compiled once for walking."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, assumed: int | None = None) -> None:
+        """Compile the streams; loops with a condition have `assumed` iterations, if given."""
         self.program = program
+        self.assumed = assumed
         self.nodes: list[Node] = []
         self._steps: dict[tuple[str, Engine], list[Step]] = {}
         if program.entry not in program.streams:
@@ -138,9 +154,10 @@ class Walker:
         for item in items:
             if isinstance(item, Loop):
                 body = self._compile(function, engine, item.body)
-                symbols = (-1, -1)
+                symbols = (-1, -1, -1)
                 if item.count >= 0:
-                    symbols = REGISTER + item.count, COUNTER + item.counter
+                    again = REGISTER + item.again if item.again >= 0 else -1
+                    symbols = REGISTER + item.count, COUNTER + item.counter, again
                 steps.append(LoopNode(item.trip_count, body, *symbols))
             elif isinstance(item, Call):
                 steps.append(CallNode(item.function, item.arguments))
@@ -170,15 +187,15 @@ class Walker:
             if type(step) is Node:
                 yield step
             elif type(step) is LoopNode:
-                trips = trips_of(step, env)
-                if step.counter >= 0:
-                    runs = stream.trips.setdefault(step.counter - COUNTER, [])
-                    runs.append(trips)
-                for i in range(trips):
+                done = 0
+                for i in iterations(step, env, self.assumed):
                     env[level] = i
                     yield from self._walk(stream, step.body, level + 1)
+                    done = i + 1
                     if step.counter >= 0:
                         env[step.counter] += 1
+                if step.counter >= 0:
+                    stream.trips.setdefault(step.counter - COUNTER, []).append(done)
             elif type(step) is CallNode:
                 inner = [0] * len(env)
                 for i, argument in enumerate(step.arguments):

@@ -123,6 +123,8 @@ PROVENANCE: dict[str, str] = {
     "semaphore_latency_ns": "assumed: not public; engines meet over on-chip wires",
     "registers": "public: aws-neuron-sdk nki.isa register_alloc (64 an engine)",
     "register_load_ns": "inferred: tensor_copy_dynamic_src, about 140 cycles for the index read",
+    "branch_ns": "assumed: not public; as the static overhead of a small or dependent instruction, "
+    "100 cycles of 1.4 GHz (trainium_inferentia2_arch)",
     "instruction_fetch_ns": "assumed: off; that queue 14 fetches instructions is public "
     "(aws-neuron-driver), not how fast",
     "shared_ports": f"{_ARCH} (DVE or POOL on SBUF; ACT or DVE on PSUM)",
@@ -214,6 +216,7 @@ TRN1 = Machine(
     semaphore_latency_ns=60.0,
     registers=64,
     register_load_ns=100.0,
+    branch_ns=71.4,
     instruction_fetch_ns=0.0,
     shared_ports=frozenset({"psum", "sbuf"}),
     program_overhead_ns=12000.0,

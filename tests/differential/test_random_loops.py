@@ -22,7 +22,7 @@ def check(seed: int) -> None:
     args: list[NDArray[np.generic]] = [
         rng.standard_normal(made.shape, np.float32) for _ in range(made.states)
     ]
-    args.append(np.asarray(made.count, np.int32))
+    args.append(np.asarray(made.argument, np.int32))
     options = CompileOptions(auto_cast="none", tiling="always")
     program = compile_text(made.text, "trn1", options).program
     assert program is not None

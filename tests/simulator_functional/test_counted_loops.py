@@ -40,9 +40,14 @@ ROUNDS = 3  # of the loop around
 
 @cache
 def _program() -> Program:
+    return synchronised(SOURCE)
+
+
+def synchronised(source: Path) -> Program:
+    """Order, allocate and synchronise a module of phase virtual."""
     registry = Registry.discover()
     ctx = registry.context()
-    module = Parser(ctx, SOURCE.read_text()).parse_module()
+    module = Parser(ctx, source.read_text()).parse_module()
     for one in parse_pipeline(PIPELINE, registry.passes, registry.pipelines):
         one.apply(ctx, module)
     return program_from_module(module, TRN1)
@@ -57,8 +62,10 @@ def _expected(x: np.ndarray, count: int) -> np.ndarray:
     return state
 
 
-def _without(program: Program, dropped: Callable[[Instruction, bool], bool]) -> Program:
-    """The program without some instructions; the flag says whether a counted loop is around."""
+def without(program: Program, dropped: Callable[[Instruction, bool], bool]) -> Program:
+    """Return the program without some instructions; the flag says whether a loop that depends on
+    data is around.
+    """
 
     def kept(items: list[Item], counted: bool) -> list[Item]:
         out: list[Item] = []
@@ -113,11 +120,11 @@ def test_encoding() -> None:
 
 def test_no_control_flow() -> None:
     with pytest.raises(NeuronError, match="NIR_ENC004.*trip count of a loop is in a register"):
-        flatten(_without(_program(), lambda i, _: i.opcode == "register_load"), 1000)
+        flatten(without(_program(), lambda i, _: i.opcode == "register_load"), 1000)
 
 
 def test_a_count_that_is_not_loaded() -> None:
-    program = _without(
+    program = without(
         _program(), lambda i, _: i.opcode == "register_load" and i.engine is Engine.ACT
     )
     with pytest.raises(NeuronError, match="NIR_NEFF008.*ACT uses register r0, which was never"):
@@ -131,7 +138,7 @@ def test_too_few_registers() -> None:
 
 def test_a_race_between_iterations() -> None:
     check_races(_program())
-    broken = _without(_program(), lambda i, counted: i.opcode == "barrier" and counted)
+    broken = without(_program(), lambda i, counted: i.opcode == "barrier" and counted)
     with pytest.raises(NeuronError, match="NIR_SIM020"):
         check_races(broken)
 

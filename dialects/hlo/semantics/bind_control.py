@@ -7,6 +7,7 @@ from neuronir.dialects.hlo.semantics.execution import BlockPlan
 from neuronir.dialects.hlo.semantics.numeric import Array, Value
 from neuronir.dialects.hlo.semantics.regions import is_pointwise, nested_blocks
 from neuronir.dialects.hlo.semantics.registry import Bound, binder, integer, unsupported
+from neuronir.dialects.support.iterations import count_iteration
 
 
 @binder("hlo.tuple")
@@ -62,10 +63,14 @@ def _call(op: Operation) -> Bound:
 @binder("hlo.while")
 def _while(op: Operation) -> Bound:
     condition, body = (BlockPlan(region.block) for region in op.regions)
+    counted = "trip_count" in op.properties
 
     def run(*state: Value) -> Value:
         values: tuple[Value, ...] = state
+        count = 0
         while _truth(condition.run(values)[0]):
+            if not counted:
+                count = count_iteration(count)
             values = body.run(values)
         return values[0]
 

@@ -7,7 +7,21 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from neuronir.dialects.hlo.semantics.execution import BlockPlan, captured
 from neuronir.dialects.hlo.semantics.numeric import Array, Value
-from neuronir.dialects.hlo.semantics.registry import Bound, binder, index_list, result_of
+from neuronir.dialects.hlo.semantics.registry import (
+    Bound,
+    binder,
+    index_list,
+    result_of,
+    unsupported,
+)
+from neuronir.dialects.support.iterations import count_iteration
+from neuronir.dialects.support.loops import (
+    NOT_EQUAL,
+    LoopOp,
+    first_result,
+    initial_value,
+    initial_values,
+)
 
 
 @binder("arith.constant")
@@ -25,6 +39,14 @@ def _addi(op: Operation) -> Bound:
 @binder("arith.muli")
 def _muli(op: Operation) -> Bound:
     return lambda a, b: np.asarray(a * b)
+
+
+@binder("arith.cmpi")
+def _cmpi(op: Operation) -> Bound:
+    assert isinstance(op, arith.CmpiOp)
+    if op.predicate.value.data != NOT_EQUAL:
+        raise unsupported(op, "only the predicate 'ne' of arith.cmpi is supported")
+    return lambda a, b: np.asarray(a != b)
 
 
 @binder("tensor.empty", "tile.empty")
@@ -67,10 +89,10 @@ def _made_here(value: SSAValue) -> bool:
     if not value.has_one_use():
         return False
     if isinstance(value, BlockArgument):
-        loop = value.owner.parent_op()
-        return isinstance(loop, scf.ForOp) and _made_here(loop.iter_args[value.index - 1])
-    if isinstance(value, OpResult) and isinstance(value.op, scf.ForOp):
-        return _made_here(value.op.iter_args[value.index])
+        begin = initial_value(value)
+        return begin is not None and _made_here(begin)
+    if isinstance(value, OpResult) and isinstance(value.op, LoopOp):
+        return _made_here(initial_values(value.op)[value.index - first_result(value.op)])
     assert isinstance(value.owner, Operation)
     if value.owner.name == "tensor.insert_slice":
         return _made_here(value.owner.operands[1])
@@ -89,5 +111,26 @@ def _for(op: Operation) -> Bound:
         for i in range(int(low), int(high), int(step)):
             state = plan.run([np.asarray(i, np.int64), *state, *around])
         return state[0] if carried == 1 else tuple(state)
+
+    return run
+
+
+@binder("scf.while")
+def _while(op: Operation) -> Bound:
+    assert isinstance(op, scf.WhileOp)
+    outer = captured(op)
+    test = BlockPlan(op.before_region.block, outer=outer)
+    plan = BlockPlan(op.after_region.block, outer=outer)
+    carried = len(op.operands)
+
+    def run(*values: Value) -> Value:
+        state, around = values[:carried], values[carried:]
+        count = 0
+        while True:
+            more, *passed = test.run([*state, *around])
+            if not more:
+                return passed[0] if len(passed) == 1 else tuple(passed)
+            count = count_iteration(count)
+            state = plan.run([*passed, *around])
 
     return run

@@ -34,8 +34,8 @@ def observing(observer: Observer, reader: Reader | None = None) -> Iterator[None
         _READER.reset(tokens[1])
 
 
-_TERMINATORS = frozenset(("hlo.return", "func.return", "scf.yield"))
-_CLOSURES = frozenset(("scf.for",))
+_TERMINATORS = frozenset(("hlo.return", "func.return", "scf.yield", "scf.condition"))
+_CLOSURES = frozenset(("scf.for", "scf.while"))
 """Ops whose regions read values from around them, and that may have several results."""
 
 

@@ -14,7 +14,12 @@ def get_tuple_element(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def tuple_(op: Operation, e: Emitter) -> SSAValue | None:
-    """Replace a tuple of all the elements of one tuple, in order, by that tuple."""
+    """Replace a tuple of all the elements of one tuple, in order, by that tuple.
+
+    A tuple that a loop carries is kept, so that its elements are seen (while_carry.py).
+    """
+    if any(_carries(use.operation) for use in op.results[0].uses):
+        return None
     source: SSAValue | None = None
     for i, value in enumerate(op.operands):
         part = producer(value, "get_tuple_element")
@@ -24,6 +29,13 @@ def tuple_(op: Operation, e: Emitter) -> SSAValue | None:
             return None
         source = part.operands[0]
     return source if source is not None and source.type == op.results[0].type else None
+
+
+def _carries(reader: Operation) -> bool:
+    """Return whether a reader of a tuple passes it on to a loop or to its next iteration."""
+    if reader.name == "hlo.while":
+        return True
+    return reader.name == "hlo.return" and getattr(reader.parent_op(), "name", "") == "hlo.while"
 
 
 def forward(op: Operation, e: Emitter) -> SSAValue | None:

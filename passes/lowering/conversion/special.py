@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import f16
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import byte_size, is_float
+from neuronir.dialects.support.loops import LoopOp
 from neuronir.passes.hlo.support.values import element, is_splat_of, is_tensor
 from neuronir.passes.lowering.layouts.values import Value
 from neuronir.passes.lowering.state import Lowering
@@ -111,7 +112,7 @@ def reaches_products(ops: Sequence[Operation]) -> set[SSAValue]:
     for op in reversed(ops):
         if isinstance(op, scf.YieldOp):
             loop = op.parent_op()
-            assert isinstance(loop, scf.ForOp)
+            assert isinstance(loop, LoopOp)
             out.update(v for v, r in zip(op.operands, loop.results, strict=True) if r in out)
         onward = op.name not in FINITE_RESULTS and any(r in out for r in op.results)
         if onward or op.name in PRODUCTS:

@@ -5,7 +5,6 @@ nc-spill only works outside of loops, so layers that do not fit must be unrolled
 
 from collections.abc import Sequence
 
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
 
@@ -14,6 +13,7 @@ from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import partition_bytes, space_of
 from neuronir.dialects.nc.structure import AllocOp
+from neuronir.dialects.support.loops import LoopOp, body_of
 from neuronir.dialects.support.walking import walk
 from neuronir.passes.nc.liveness import rounded
 
@@ -29,7 +29,7 @@ def body_bytes(ops: Sequence[Operation]) -> int:
     inner = [0] * len(ops)
     outside: set[SSAValue] = set()
     for place, op in enumerate(ops):
-        if isinstance(op, scf.ForOp):
+        if isinstance(op, LoopOp):
             inner[place] = _inside(op)
         for buffer in _touched(op):
             if buffer in own:
@@ -47,9 +47,9 @@ def body_bytes(ops: Sequence[Operation]) -> int:
     return most + sum(_size(b) for b in outside)
 
 
-def _inside(loop: scf.ForOp) -> int:
+def _inside(loop: LoopOp) -> int:
     """Return the bytes per partition that a loop itself allocates."""
-    ops = list(loop.body.block.ops)
+    ops = list(body_of(loop).ops)
     around = {b for op in ops for b in _touched(op) if not _within(b, loop)}
     return body_bytes(ops) - sum(_size(b) for b in around)
 

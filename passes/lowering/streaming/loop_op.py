@@ -4,6 +4,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, UnitAttr
 from xdsl.ir import Block, Region, SSAValue
 
+from neuronir.dialects.nc.counts import condition_loop
 from neuronir.dialects.nc.structure import ROLLED
 from neuronir.passes.lowering.emitter import Emitter
 from neuronir.passes.nc.bodies import FUNCTION
@@ -35,4 +36,15 @@ def make_loop(
     if rolled:
         loop.attributes[ROLLED] = UnitAttr()
     for op in (*bounds, loop):
+        emitter.place(op)
+
+
+def make_condition_loop(emitter: Emitter, first: SSAValue, again: SSAValue, body: Block) -> None:
+    """End the innermost open body and append a loop over it that runs while a register is not 0.
+
+    `first` is loaded before the loop and `again` in `body`, whose arguments are the iteration
+    number and the register.
+    """
+    body.add_ops([*emitter.leave(), scf.YieldOp(body.args[0], again)])
+    for op in condition_loop(first, body):
         emitter.place(op)

@@ -5,9 +5,17 @@ from collections.abc import Iterator
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.dialects.tensor import InsertSliceOp
-from xdsl.ir import BlockArgument, OpResult, SSAValue
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from neuronir.dialects.hlo.attributes import ints
+from neuronir.dialects.support.loops import (
+    LoopOp,
+    final_values,
+    first_operand,
+    first_result,
+    initial_value,
+    initial_values,
+)
 from neuronir.dialects.tile.ops import EmptyOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layouts.layout import row_major
@@ -22,8 +30,9 @@ def final(value: SSAValue, *, reshapes: bool = True) -> SSAValue:
     while True:
         found = None
         for use in value.uses:
-            if isinstance(use.operation, scf.ForOp) and use.index >= 3:
-                found = use.operation.results[use.index - 3]
+            loop: Operation | None = use.operation
+            if isinstance(loop, LoopOp) and use.index >= first_operand(loop):
+                found = final_values(loop)[use.index - first_operand(loop)]
             elif isinstance(use.operation, InsertSliceOp) and use.index == 1:
                 found = use.operation.result
             elif isinstance(use.operation, scf.YieldOp):
@@ -40,11 +49,11 @@ def final(value: SSAValue, *, reshapes: bool = True) -> SSAValue:
 def assembled(value: SSAValue) -> bool:
     """Return whether loops insert tiles into a value."""
     if isinstance(value, BlockArgument):
-        loop = value.owner.parent_op()
-        return isinstance(loop, scf.ForOp) and assembled(loop.iter_args[value.index - 1])
-    if isinstance(value.owner, scf.ForOp):
+        begin = initial_value(value)
+        return begin is not None and assembled(begin)
+    if isinstance(value.owner, LoopOp):
         assert isinstance(value, OpResult)
-        return assembled(value.owner.iter_args[value.index])
+        return assembled(initial_values(value.owner)[value.index - first_result(value.owner)])
     return isinstance(value.owner, EmptyOp | InsertSliceOp)
 
 
@@ -53,14 +62,14 @@ def carriers(value: SSAValue) -> Iterator[SSAValue]:
     while True:
         yield value
         if isinstance(value, BlockArgument):
-            loop = value.owner.parent_op()
-            assert isinstance(loop, scf.ForOp)
-            value = loop.iter_args[value.index - 1]
+            begin = initial_value(value)
+            assert begin is not None
+            value = begin
         elif isinstance(value.owner, InsertSliceOp):
             value = value.owner.dest
-        elif isinstance(value.owner, scf.ForOp):
+        elif isinstance(value.owner, LoopOp):
             assert isinstance(value, OpResult)
-            value = value.owner.iter_args[value.index]
+            value = initial_values(value.owner)[value.index - first_result(value.owner)]
         else:
             return
 

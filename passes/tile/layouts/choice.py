@@ -8,13 +8,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType, UnitAttr
 from xdsl.dialects.tensor import InsertSliceOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.loops import (
+    LoopOp,
+    body_of,
+    carried_values,
+    copy_types,
+    final_values,
+    first_operand,
+    first_result,
+    initial_values,
+    next_values,
+    yield_of,
+)
+from neuronir.dialects.tile.ops import ToIndexOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.tile.layouts.candidates import candidates
 from neuronir.passes.tile.layouts.carried import RESHAPES, assembled, carriers, final, part_of
@@ -146,14 +158,13 @@ class Choice:
     ) -> None:
         """Let an op read views of a copy from HBM."""
 
-    def carried_on(self, loop: scf.ForOp, index: int) -> None:
+    def carried_on(self, loop: LoopOp, index: int) -> None:
         """Give a carried value, at the end of an iteration, the layout that the next iteration
         expects.
         """
-        last = loop.body.block.last_op
-        assert last is not None
-        if not self.values.is_number(last.operands[index]):
-            self.operand(last, index, self.given[loop.body.block.args[index + 1]])
+        last, number = yield_of(loop), first_result(loop) + index
+        if not self.values.is_number(last.operands[number]):
+            self.operand(last, number, self.given[carried_values(loop)[index]])
 
     def exactly(self, op: Operation, index: int, like: SSAValue) -> None:
         """Let an op read an operand in the same layout as another value."""
@@ -169,7 +180,7 @@ class Choice:
 
     def _block(self, block: Block) -> None:
         for op in list(block.ops):
-            if isinstance(op, scf.ForOp):
+            if isinstance(op, LoopOp):
                 self._loop(op)
             elif isinstance(op, InsertSliceOp):
                 self._insert(op)
@@ -337,9 +348,9 @@ class Choice:
 
     # loops and terminators
 
-    def _loop(self, op: scf.ForOp) -> None:
-        block = op.body.block
-        pairs = list(zip(op.iter_args, block.args[1:], strict=True))
+    def _loop(self, op: LoopOp) -> None:
+        block = body_of(op)
+        pairs = list(zip(initial_values(op), carried_values(op), strict=True))
         for i, (init, argument) in enumerate(pairs):
             if isinstance(init.type, TensorType) and not self.values.in_hbm(init):
                 if not assembled(init):
@@ -356,19 +367,19 @@ class Choice:
             else:
                 where = Place(self.given[argument], ())
                 self.carried_on(op, i)
-            self.lay_out(op.results[i], self.settled(argument, where))
+            self.lay_out(final_values(op)[i], self.settled(argument, where))
+        copy_types(op)
 
     def settled(self, argument: SSAValue, where: Place) -> Place:
         """Return the full layout of a carried value."""
         return where
 
-    def _carried(self, op: scf.ForOp, i: int, init: SSAValue, argument: BlockArgument) -> None:
+    def _carried(self, op: LoopOp, i: int, init: SSAValue, argument: BlockArgument) -> None:
         """Choose the partition of an accumulator: the one that is cheapest to compute."""
         table = self.tables.of[argument]
-        after = self.tables.of.get(op.results[i], {})
-        last = op.body.block.last_op
-        assert last is not None
-        combined = last.operands[i].owner
+        after = self.tables.of.get(final_values(op)[i], {})
+        following = next_values(op)[i]
+        combined = following.owner
         partial: dict[Partition, float] = {}
         if isinstance(combined, Operation):
             for v in combined.operands:
@@ -383,15 +394,15 @@ class Choice:
             key=lambda c: (
                 after.get(c, 0.0)
                 + rounds
-                * (table.get(c, 0.0) + partial.get(c, FAR) + self._handed_on(last.operands[i], c)),
+                * (table.get(c, 0.0) + partial.get(c, FAR) + self._handed_on(following, c)),
                 str(c),
             ),
         )
         self.given[argument] = best
         self.carry(argument, best)
         if not self.values.is_number(init):
-            self.operand(op, 3 + i, best)
-            self.exactly(op, 3 + i, argument)
+            self.operand(op, first_operand(op) + i, best)
+            self.exactly(op, first_operand(op) + i, argument)
 
     def _handed_on(self, value: SSAValue, wanted: Partition) -> float:
         """Return the cost of a carried value in a partition, given its partition in the last
@@ -472,7 +483,10 @@ class Choice:
         self.operand(op, index, need)
 
     def _to_memory(self, op: Operation) -> None:
-        """Store the results of a function, and the operands of ops lowered as a whole, to HBM."""
+        """Store the results of a function, and the operands of ops lowered as a whole, to HBM.
+
+        An index stays on the chip.
+        """
         for i, v in enumerate(op.operands):
             if not isinstance(v.type, TensorType):
                 continue
@@ -483,6 +497,9 @@ class Choice:
             if whole(op) and (self.values.is_number(v) or (there and not casts)):
                 continue  # its rule sees through views
             if there and not made and all(w.name in RESHAPES for w in views):
+                continue
+            if isinstance(op, ToIndexOp) and not there:
+                self.operand(op, i, ())  # a sequencer loads it from SBUF
                 continue
             if whole(op) and not there and not trims(op):
                 self._from_memory(op, i, root, views)

@@ -3,12 +3,19 @@
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.tensor import InsertSliceOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.support.loops import (
+    LoopOp,
+    body_of,
+    carried_values,
+    first_operand,
+    first_result,
+)
+from neuronir.dialects.tile.ops import ToIndexOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.tile.layouts import convolution_plans, dot_plans, mask_plans, scan_plans
 from neuronir.passes.tile.layouts.candidates import candidates
@@ -61,19 +68,19 @@ class Tables:
             for r in op.results:
                 if isinstance(r.type, TensorType) and (last or self.values.laid_out(op)):
                     self._tabulate(r)
-            if isinstance(op, scf.ForOp):
+            if isinstance(op, LoopOp):
                 self._body(op)
 
-    def _body(self, op: scf.ForOp) -> None:
+    def _body(self, op: LoopOp) -> None:
         """Compute the tables of a loop's body; those of states a second time, with the costs of the
         next iteration.
         """
-        arguments = op.body.block.args[1:]
+        arguments = carried_values(op)
         states = [a for a in arguments if self._is_state(a)]
         for again in (False, True)[: 2 if states else 1]:
             if again:
                 self.next.update((a, self.of[a]) for a in states)
-            self._backward(op.body.block)
+            self._backward(body_of(op))
             for a in arguments:
                 self._tabulate(a)
 
@@ -120,12 +127,14 @@ class Tables:
         op = use.op
         assert op.parent is not None
         times = self.values.weights[op.parent] / weight
+        if isinstance(op, ToIndexOp):
+            return self.seen(value, c, use.views, (), times)
         stored = op.name in ("func.return", "hlo.tuple") or whole(op)
         if stored or (op.name == "tensor.insert_slice" and use.index == 0):
             return self._stored(value, c, use, times)
         if op.name == "scf.yield":
             return self._handed_on(value, c, use, times)
-        if isinstance(op, scf.ForOp):
+        if isinstance(op, LoopOp):
             return self._begun(value, c, use, times)
         if op.name == "tensor.insert_slice":
             return 0.0
@@ -150,8 +159,8 @@ class Tables:
         last one.
         """
         loop = use.op.parent_op()
-        assert isinstance(loop, scf.ForOp)
-        table = self.next.get(loop.body.block.args[use.index + 1])
+        assert isinstance(loop, LoopOp)
+        table = self.next.get(body_of(loop).args[use.index + 1 - first_result(loop)])
         if table is None:
             return 0.0
         after = self.of.get(loop.results[use.index], {})
@@ -165,8 +174,9 @@ class Tables:
         """Return the least cost of a loop that begins with a state in this layout, including its
         iterations.
         """
-        assert isinstance(use.op, scf.ForOp)
-        argument = use.op.body.block.args[use.index - 2] if use.index >= 3 else None
+        assert isinstance(use.op, LoopOp)
+        number = use.index - first_operand(use.op)
+        argument = carried_values(use.op)[number] if number >= 0 else None
         if argument is None or not self._is_state(argument):
             return 0.0
         each = times * trips(use.op)

@@ -13,6 +13,13 @@ from neuronir.dialects.nc.counts import constant_of
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.instruction import ASSUMED_ITERATIONS
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.support.loops import (
+    LoopOp,
+    body_of,
+    first_result,
+    initial_value,
+    initial_values,
+)
 from neuronir.dialects.tile.ops import EmptyOp, UnfoldOp
 from neuronir.dialects.tile.rules import contracting, shape_of
 from neuronir.passes.tile.layouts import maps
@@ -55,9 +62,9 @@ class Values:
     def _walk(self, block: Block) -> Iterator[Operation]:
         for op in block.ops:
             yield op
-            if isinstance(op, scf.ForOp):
-                self.weights[op.body.block] = self.weights[block] * max(1, trips(op))
-                yield from self._walk(op.body.block)
+            if isinstance(op, LoopOp):
+                self.weights[body_of(op)] = self.weights[block] * max(1, trips(op))
+                yield from self._walk(body_of(op))
 
     def _home(self, op: EmptyOp) -> None:
         """Assemble an array in HBM if no partition digits divide its tiles."""
@@ -85,10 +92,8 @@ class Values:
     def in_hbm(self, value: SSAValue) -> bool:
         """Return whether a value is in HBM."""
         if isinstance(value, BlockArgument):
-            loop = value.owner.parent_op()
-            if not isinstance(loop, scf.ForOp):
-                return True
-            return self.in_hbm(loop.iter_args[value.index - 1])
+            begin = initial_value(value)
+            return begin is None or self.in_hbm(begin)
         op = value.owner
         assert isinstance(op, Operation)
         if isinstance(op, ExtractSliceOp):
@@ -97,9 +102,9 @@ class Values:
             return op.memory.data == "hbm"
         if isinstance(op, InsertSliceOp):
             return self.in_hbm(op.dest)
-        if isinstance(op, scf.ForOp):
+        if isinstance(op, LoopOp):
             assert isinstance(value, OpResult)
-            return self.in_hbm(op.iter_args[value.index])
+            return self.in_hbm(initial_values(op)[value.index - first_result(op)])
         return whole(op) or (op.name == "hlo.constant" and prod(shape_of(value)) > 1)
 
     def laid_out(self, op: Operation) -> bool:
@@ -215,8 +220,10 @@ def kind_of(value: SSAValue) -> DType:
     return dtype(value)
 
 
-def trips(op: scf.ForOp) -> int:
-    """Return the trip count of a loop; ASSUMED_ITERATIONS if the program computes it."""
+def trips(op: LoopOp) -> int:
+    """Return the trip count of a loop; ASSUMED_ITERATIONS if it depends on data."""
+    if isinstance(op, scf.WhileOp):
+        return ASSUMED_ITERATIONS
     low, high, step = (constant_of(value) for value in (op.lb, op.ub, op.step))
     assert low is not None and step is not None
     return ASSUMED_ITERATIONS if high is None else -(-(high - low) // step)

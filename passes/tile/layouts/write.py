@@ -4,13 +4,19 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
 
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import LocationAttr, TensorType
 from xdsl.dialects.tensor import InsertSliceOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from neuronir.dialects.hlo.unary import CopyOp
 from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.support.loops import (
+    LoopOp,
+    carried_values,
+    first_operand,
+    first_result,
+    yield_of,
+)
 from neuronir.dialects.tile.layout import layout_of, with_layout
 from neuronir.dialects.tile.ops import ConvertLayoutOp
 from neuronir.dialects.tile.rules import shape_of
@@ -317,31 +323,32 @@ class Writer(Choice):
 
     def carry(self, argument: BlockArgument, partition: Partition) -> None:
         loop = argument.owner.parent_op()
-        assert loop is not None
         shape = shape_of(argument)
         order: list[Atom] = []
         if any(op.name == "hlo.dot" for op in argument.owner.ops):
             order = _as_products(shape, partition)
         self.lay_out(argument, place(shape, partition, order))
-        init = loop.operands[argument.index + 2]
+        assert isinstance(loop, LoopOp)
+        number_of_operand = first_operand(loop) + argument.index - 1
+        init = loop.operands[number_of_operand]
         if self.values.is_number(init):
             assert isinstance(init.owner, Operation) and loop.parent is not None
             number = init.owner.clone()
             loop.parent.insert_op_before(number, loop)
             number.results[0]._type = argument.type
-            loop.operands[argument.index + 2] = number.results[0]
+            loop.operands[number_of_operand] = number.results[0]
 
     def settled(self, argument: SSAValue, where: Place) -> Place:
         layout = layout_of(argument)
         assert layout is not None
         return from_layout(shape_of(argument), layout)
 
-    def carried_on(self, loop: scf.ForOp, index: int) -> None:
-        last, argument = loop.body.block.last_op, loop.body.block.args[index + 1]
-        assert last is not None
-        if last.operands[index].type != argument.type:
-            self.operand(last, index, self.given[argument])
-            self.exactly(last, index, argument)
+    def carried_on(self, loop: LoopOp, index: int) -> None:
+        last, argument = yield_of(loop), carried_values(loop)[index]
+        number = first_result(loop) + index
+        if last.operands[number].type != argument.type:
+            self.operand(last, number, self.given[argument])
+            self.exactly(last, number, argument)
 
     def exactly(self, op: Operation, index: int, like: SSAValue) -> None:
         layout, value = layout_of(like), op.operands[index]

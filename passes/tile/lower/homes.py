@@ -5,6 +5,7 @@ from math import prod
 from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from neuronir.dialects.support.loops import LoopOp, body_of, next_values
 from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.tile.group import root_of
@@ -15,14 +16,12 @@ WAITING = frozenset(f"hlo.{n}" for n in ("dot", "convolution", "convert", "copy"
 """Ops, besides those with one scalar, that may be evaluated lazily by their reader."""
 
 
-def find_homes(state: Lower, op: scf.ForOp, sums: dict[int, Form]) -> None:
+def find_homes(state: Lower, op: LoopOp, sums: dict[int, Form]) -> None:
     """Let ops of a loop body write carried values into the buffers of their states."""
-    block = op.body.block
-    last = block.last_op
-    assert last is not None
+    block = body_of(op)
     order = {inner: k for k, inner in enumerate(block.ops)}
     for i, form in sums.items():
-        value, argument = last.operands[i], block.args[i + 1]
+        value, argument = next_values(op)[i], block.args[i + 1]
         while isinstance(value.owner, Operation) and value.owner.name == "hlo.copy":
             if value.owner.operands[0].type != argument.type:
                 break

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from math import prod
-from typing import cast
 
 import numpy as np
 from xdsl.dialects import scf
@@ -11,11 +10,21 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.enums import AluOp, DType
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.loops import (
+    LoopOp,
+    body_of,
+    carried_values,
+    final_values,
+    initial_values,
+    next_values,
+    tests_index,
+    yield_of,
+)
 from neuronir.dialects.support.walking import walk_in
-from neuronir.dialects.tile.ops import IndexOp
+from neuronir.dialects.tile.ops import IndexOp, ToIndexOp
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.rules.elementwise import engine_for
-from neuronir.passes.lowering.streaming.loop_op import make_loop
+from neuronir.passes.lowering.streaming.loop_op import make_condition_loop, make_loop
 from neuronir.passes.tile.layouts.carried import assembled
 from neuronir.passes.tile.layouts.values import trips
 from neuronir.passes.tile.lower.banks import assign
@@ -39,46 +48,76 @@ def lower_for(state: Lower, op: Operation) -> None:
     rounds = trips(op)
     assert low == 0 and (rounds > 1 or loaded is not None)
     block = op.body.block
-    sums: dict[int, Form] = {}
-    together: set[int] = set()
-    for i, (init, argument) in enumerate(zip(op.iter_args, block.args[1:], strict=True)):
-        if init in state.memory:
-            if not assembled(init):
-                raise NeuronError("NIR_TIL009", "a loop-carried value is in HBM")
-            state.memory[argument] = state.memory[init]
-            continue
-        if assembled(init):
-            together.add(i)
-            state.values[argument] = state.values[init]
-            continue
-        sums[i] = state.allocate(argument)
-        _begin(state, init, sums[i])
-        state.set(argument, sums[i])
+    sums = _begin_all(state, op)
     body = Block(arg_types=[IndexType()])
     state.indices.rounds[block.args[0]] = Round(body.args[0], step)
     state.indices.counts[body.args[0]] = rounds
     counter = _count(state, op, body.args[0], rounds)
-    find_homes(state, op, sums)
-    state.emitter.enter()
-    for inner in block.ops:
-        if not isinstance(inner, scf.YieldOp):
-            state.lower(inner)
-    last = cast(scf.YieldOp, block.last_op)
-    carry(state, last.operands, block.args[1:])
+    _lower_body(state, op, sums)
     if counter is not None:
         view = counter.at(0, counter.partitions, ((1, 1),))
         engine = engine_for(AluOp.ADD, DType.I32, state.machine.has_pool)
         state.emitter.tensor_scalar(view, view, AluOp.ADD, 1, engine=engine)
     make_loop(state.emitter, rounds if loaded is None else loaded, body)
+    _end_all(state, op, sums)
+
+
+@register_lowering("scf.while")
+def lower_while(state: Lower, op: Operation) -> None:
+    """Lower a loop whose condition is in a register, loaded again in each iteration.
+
+    Raises NIR_TIL009 if a condition is not a tile.to_index.
+    """
+    assert isinstance(op, scf.WhileOp)
+    registers = state.indices.registers
+    first, again = registers.get(op.operands[0]), yield_of(op).operands[0]
+    if first is None or not isinstance(again.owner, ToIndexOp) or not tests_index(op):
+        raise NeuronError("NIR_TIL009", "the condition of a loop is not a tile.to_index")
+    sums = _begin_all(state, op)
+    body = Block(arg_types=[IndexType(), IndexType()])
+    _lower_body(state, op, sums)
+    make_condition_loop(state.emitter, first, registers[again], body)
+    _end_all(state, op, sums)
+
+
+def _begin_all(state: Lower, op: LoopOp) -> dict[int, Form]:
+    """Place the carried values of a loop; return the buffers of those that are not assembled."""
+    sums: dict[int, Form] = {}
+    for i, (init, argument) in enumerate(zip(initial_values(op), carried_values(op), strict=True)):
+        if init in state.memory:
+            if not assembled(init):
+                raise NeuronError("NIR_TIL009", "a loop-carried value is in HBM")
+            state.memory[argument] = state.memory[init]
+        elif assembled(init):
+            state.values[argument] = state.values[init]
+        else:
+            sums[i] = state.allocate(argument)
+            _begin(state, init, sums[i])
+            state.set(argument, sums[i])
+    return sums
+
+
+def _lower_body(state: Lower, op: LoopOp, sums: dict[int, Form]) -> None:
+    """Emit the body of a loop, with the assignment of its states, to a new scope."""
+    find_homes(state, op, sums)
+    state.emitter.enter()
+    for inner in body_of(op).ops:
+        if not isinstance(inner, scf.YieldOp):
+            state.lower(inner)
+    carry(state, next_values(op), carried_values(op))
+
+
+def _end_all(state: Lower, op: LoopOp, sums: dict[int, Form]) -> None:
+    """Give the results of an emitted loop the buffers of its carried values."""
     if state.requests and not state.emitter.depth:
         _share_banks(state)
-    for i, result in enumerate(op.results):
+    for i, (init, result) in enumerate(zip(initial_values(op), final_values(op), strict=True)):
         if i in sums:
             state.set(result, sums[i])
-        elif i in together:
-            state.values[result] = state.values[op.iter_args[i]]
+        elif init in state.memory:
+            state.memory[result] = state.memory[init]
         else:
-            state.memory[result] = state.memory[op.iter_args[i]]
+            state.values[result] = state.values[init]
 
 
 def _share_banks(state: Lower) -> None:
