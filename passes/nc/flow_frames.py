@@ -1,123 +1,141 @@
-"""Follow accesses whose address contains a register, exactly among those with the same registers.
+"""Follow writes whose address contains a register: each may reach any byte within some bounds.
 
-The distance of two accesses with the same registers is known, although their addresses are not.
-Such accesses of one part of a memory therefore share a *frame*: a memory with addresses relative to
-the registers, which lies over the other one. As soon as any other access may touch these bytes, the
-contents of the frame become one write of all bytes that they may have touched.
+A write with registers hides nothing that was written before, unless it has the same registers: the
+distance of two such accesses is known, although their addresses are not. A read therefore depends
+on the plain contents of its bytes, and on each write with registers that may have reached them,
+with the conflicting writes since then. Accesses that never meet may thus be exchanged.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from neuronir.passes.nc.flow_memory import FlowMemory
-from neuronir.passes.nc.flow_paint import UNWRITTEN, Region, Write, solid
-from neuronir.passes.nc.flow_values import Frame, Terms, Values
+from neuronir.passes.nc.flow_paint import Region, Write, solid
+
+Registers = tuple[int, ...]
+"""The values of registers with their coefficients in an address, sorted."""
+EVERYTHING = solid(0, 1 << 40, 0, 1 << 60)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The bytes of an access: `region` has all that it may touch.
+
+    With registers, `near` is its region relative to their values.
+    """
+
+    region: Region
+    registers: Registers | None = None
+    near: Region | None = None
+
+    def meets(self, other: "Reach") -> bool:
+        """Return whether two accesses may share a byte."""
+        if self.near is not None and other.near is not None and self.registers == other.registers:
+            return self.near.meets(other.near)
+        return self.region.meets(other.region)
+
+    def covers(self, other: "Reach") -> bool:
+        """Return whether the access covers `other` for all values of the registers."""
+        if self.near is None:
+            return self.region.covers(other.region)
+        if other.near is None or self.registers != other.registers:
+            return False
+        return self.near.covers(other.near)
+
+    def moved(self, partitions: int, size: int) -> "Reach":
+        """Return the access shifted by some partitions and bytes."""
+        near = None if self.near is None else self.near.moved(partitions, size)
+        return Reach(self.region.moved(partitions, size), self.registers, near)
 
 
 @dataclass(slots=True)
-class Frames:
-    """The frames of a program.
+class Reaching:
+    """The writes with registers that are visible in a memory, and all writes since the first."""
 
-    Accesses are added by `add` while the program is prepared; `frame_of` returns the frame of one
-    behind `settle`. While the program runs, `enter` closes the frames that an access ends.
-    """
+    visible: list[tuple[Reach, Write]] = field(default_factory=list)
+    since: list[tuple[Reach, Write]] = field(default_factory=list)
 
-    values: Values
-    regions: dict[tuple[int, Terms], dict[tuple[int, int, int, int], None]] = field(
-        default_factory=dict
-    )
-    of: dict[tuple[int, Terms, tuple[int, int, int, int]], Frame] = field(default_factory=dict)
-    open: dict[int, list[Frame]] = field(default_factory=dict)
-    memories: dict[int, FlowMemory] = field(default_factory=dict)
+    def write(self, reach: Reach, write: Write) -> None:
+        """Record a write, with registers or without."""
+        self.visible = [(r, w) for r, w in self.visible if not reach.covers(r)]
+        if reach.near is not None:
+            self.visible.append((reach, write))
+        first = min((w.time for _, w in self.visible), default=write.time)
+        self.since = [(r, w) for r, w in self.since if w.time > first]
+        if self.visible:
+            self.since.append((reach, write))
 
-    def add(self, memory: FlowMemory, terms: Terms, region: Region) -> None:
-        """Note an access, whose registers may have any values, to `region` of `memory`."""
-        self.memories[id(memory)] = memory
-        self.regions.setdefault((id(memory), terms), {})[_box(region)] = None
+    def read(self, reach: Reach) -> list[int]:
+        """Return what a read sees of these writes, relative to its own address."""
+        found = sorted(
+            [
+                *_seen(reach, there, write),
+                *(
+                    n
+                    for later in sorted(
+                        _seen(reach, other, w)
+                        for other, w in self.since
+                        if w.time > write.time and other.meets(there) and other.meets(reach)
+                    )
+                    for n in later
+                ),
+            ]
+            for there, write in self.visible
+            if there.meets(reach)
+        )
+        return [n for one in found for n in (len(one), *one)]
 
-    def settle(self) -> None:
-        """Make the frames: one for accesses that may touch each other, directly or by others."""
-        for (key, terms), boxes in self.regions.items():
-            below = self.memories[key]
-            for group in _groups(list(boxes)):
-                starts, stops, lows, highs = zip(*group, strict=True)
-                region = solid(min(starts), max(stops), min(lows), max(highs))
-                frame = Frame(below, terms, region, FlowMemory(self.values.painter))
-                for box in group:
-                    self.of[key, terms, box] = frame
-
-    def frame_of(self, memory: FlowMemory, terms: Terms, region: Region) -> Frame:
-        """Return the frame of an access that was added."""
-        return self.of[id(memory), terms, _box(region)]
-
-    def write(self, frame: Frame, number: int, write: Write, registers: Mapping[int, int]) -> None:
-        """Record a write in a frame."""
-        if not frame.values:
-            frame.values = _values(frame, registers)
-            self.open.setdefault(id(frame.below), []).append(frame)
-        frame.memory.write(number, write)
-
-    def enter(
-        self,
-        memory: FlowMemory,
-        region: Region,
-        frame: Frame | None,
-        registers: Mapping[int, int],
-        time: Callable[[], int],
-    ) -> None:
-        """Close the frames of `memory` that an access to `region` may touch, except its own one."""
-        for other in list(self.open.get(id(memory), ())):
-            own = other is frame and other.values == _values(other, registers)
-            if not own and other.region.meets(region):
-                self.close(other, time())
-
-    def close(self, frame: Frame, time: int) -> None:
-        """Write the contents of a frame to the memory below, as one value."""
-        below = frame.below
-        number = below.number(frame.region)
-        contents = (n for write in frame.memory.final() for n in (len(write), *write))
-        kind = self.values.signature(("frame",))
-        key = (kind, *frame.values, *below.read(number), *contents)
-        value = 8 * self.values.value(key)
-        below.write(number, Write(time, value, frame.region.start, frame.region.address))
-        self._drop(frame)
-
-    def close_all(self, time: Callable[[], int]) -> None:
-        """Close all frames, in the order of their addresses in each memory."""
-        for frames in list(self.open.values()):
-            for frame in sorted(frames, key=lambda f: (f.region.start, f.region.low)):
-                self.close(frame, time())
-
-    def clear(self, memories: Iterable[FlowMemory]) -> None:
-        """Drop the frames over these memories."""
-        for memory in memories:
-            for frame in list(self.open.get(id(memory), ())):
-                self._drop(frame)
-
-    def _drop(self, frame: Frame) -> None:
-        frame.memory.clear()
-        frame.values = ()
-        self.open[id(frame.below)].remove(frame)
+    def shifted(self, away: Region, partitions: int, size: int) -> "Reaching | None":
+        """Return the writes that may reach `away`, shifted by some partitions and bytes; None if
+        one may reach other bytes, too.
+        """
+        out = Reaching()
+        for mine, theirs in ((self.visible, out.visible), (self.since, out.since)):
+            for reach, write in mine:
+                if not reach.region.meets(away):
+                    continue
+                if not away.covers(reach.region):
+                    return None
+                byte = None if write.byte is None else write.byte + size
+                moved = replace(write, partition=write.partition + partitions, byte=byte)
+                theirs.append((reach.moved(partitions, size), moved))
+        return out
 
 
-def _values(frame: Frame, registers: Mapping[int, int]) -> tuple[int, ...]:
-    found = sorted((registers.get(symbol, UNWRITTEN), c) for symbol, c in frame.terms)
-    return tuple(n for pair in found for n in pair)
+def _seen(reader: Reach, there: Reach, write: Write) -> list[int]:
+    """Return a write as its reader sees it: its value, and the distance of their addresses."""
+    same = reader.near is not None and reader.registers == there.registers
+    one, other = (reader.near, there.near) if same else (reader.region, there.region)
+    assert one is not None and other is not None
+    own = there.near or there.region
+    byte = 0 if write.byte is None else own.address - write.byte
+    return [int(same), write.value, one.start - other.start, one.address - other.address, byte]
 
 
-def _box(region: Region) -> tuple[int, int, int, int]:
-    return region.start, region.stop, region.low, region.high
+@dataclass(slots=True)
+class Reachings:
+    """The writes with registers of all memories."""
 
+    of: dict[FlowMemory, Reaching] = field(default_factory=dict)
 
-def _groups(boxes: Sequence[tuple[int, int, int, int]]) -> list[list[tuple[int, int, int, int]]]:
-    """Return the boxes in groups that do not meet each other."""
-    groups: list[list[tuple[int, int, int, int]]] = []
-    for box in sorted(boxes, key=lambda b: b[2]):
-        met = [g for g in groups if any(_meet(box, other) for other in g)]
-        groups = [g for g in groups if g not in met]
-        groups.append([box, *(b for g in met for b in g)])
-    return groups
+    def write(self, memory: FlowMemory, reach: Reach, write: Write) -> None:
+        """Record a write to a memory. Those without registers only matter behind others."""
+        reaching = self.of.get(memory)
+        if reaching is None:
+            if reach.near is None:
+                return
+            reaching = self.of[memory] = Reaching()
+        reaching.write(reach, write)
+        if not reaching.visible:
+            del self.of[memory]
 
+    def read(self, memory: FlowMemory, reach: Reach) -> Sequence[int]:
+        """Return what a read of a memory sees of the writes with registers."""
+        reaching = self.of.get(memory)
+        return () if reaching is None else reaching.read(reach)
 
-def _meet(a: tuple[int, int, int, int], b: tuple[int, int, int, int]) -> bool:
-    return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
+    def all(self, memory: FlowMemory) -> Iterator[tuple[int, ...]]:
+        """Yield what is visible in a memory."""
+        found = self.read(memory, Reach(EVERYTHING))
+        if found:
+            yield tuple(found)

@@ -5,14 +5,12 @@ from dataclasses import dataclass, field
 
 from neuronir.dialects.nc.footprint import Shape
 from neuronir.passes.nc.flow_memory import FlowMemory
-from neuronir.passes.nc.flow_paint import Painter, Region
+from neuronir.passes.nc.flow_paint import Painter
 from neuronir.passes.nc.listing import Node
 
 COUNTS = "trip counts of loops"
 """The name of the loaded trip counts among the outputs of a flow."""
 Key = tuple[int, ...]
-Terms = tuple[tuple[int, int], ...]
-"""Symbols with their coefficients in an address."""
 
 
 @dataclass(slots=True)
@@ -73,31 +71,8 @@ class Place:
     const: int
     terms: tuple[tuple[int, int], ...]
     numbers: dict[int, int] = field(default_factory=dict)  # of regions, by address
-    inside: "Framed | None" = None  # for an address with registers
-
-
-@dataclass(slots=True, eq=False)
-class Frame:
-    """The accesses with the same register terms (symbol, coefficient) that may touch each other.
-
-    `region` holds all bytes that they may touch in `below`. `values` are the values of the
-    registers and the coefficients; they are empty while nothing has been written.
-    """
-
-    below: FlowMemory
-    terms: Terms
-    region: Region
-    memory: FlowMemory
-    values: tuple[int, ...] = ()
-
-
-@dataclass(slots=True)
-class Framed:
-    """The place of an operand with registers in its frame, relative to their values."""
-
-    registers: Terms
-    place: "Place"
-    frame: Frame | None = None
+    near: "Place | None" = None  # with registers: the same place relative to their values
+    registers: tuple[tuple[int, int], ...] = ()  # (symbol, coefficient)
 
 
 @dataclass(slots=True)

@@ -24,10 +24,10 @@ from neuronir.dialects.nc.instruction import (
     Instruction,
 )
 from neuronir.dialects.support.loops import LoopOp
-from neuronir.passes.nc.flow_frames import Frames
+from neuronir.passes.nc.flow_frames import Reach, Reachings
 from neuronir.passes.nc.flow_memory import FlowMemory
 from neuronir.passes.nc.flow_paint import UNWRITTEN, Region, Write, run, solid
-from neuronir.passes.nc.flow_values import COUNTS, Cut, Flow, Framed, Place, Step, Values
+from neuronir.passes.nc.flow_values import COUNTS, Cut, Flow, Place, Step, Values
 from neuronir.passes.nc.listing import LOOP, Access, Listing, Node
 from neuronir.passes.nc.provenance import shifts_of
 from neuronir.passes.nc.spill_writer import SPILL
@@ -83,8 +83,7 @@ class _Run:
         }
         self.sources: dict[int, int] = {}
         self.registers: dict[int, int] = {}
-        self.frames = Frames(values)
-        self.framed: list[Place] = []
+        self.reachings = Reachings()
         self.loads = 0
         self.loaded: dict[Operation, int] = {}  # symbols of registers, by their loads
         self.env: dict[int, int] = {}
@@ -95,32 +94,15 @@ class _Run:
     def run(self) -> Flow:
         """Visit the whole program."""
         steps = self._steps(self.listing.nodes)
-        self._make_frames()
         for buffer in self.listing.buffers:
             if buffer.loop >= 0 and not self.listing.placed and buffer.key in self.memories:
                 self.fresh.setdefault(buffer.loop, []).append(self.memories[buffer.key])
         self._block(steps)
-        self.frames.close_all(self._tick)
         for buffer in self.listing.buffers:
             if buffer.role == "output" and buffer.key in self.memories:
-                self.flow.outputs[buffer.name] = self.memories[buffer.key].final()
+                memory = self.memories[buffer.key]
+                self.flow.outputs[buffer.name] = (*memory.final(), *self.reachings.all(memory))
         return self.flow
-
-    def _make_frames(self) -> None:
-        for place in self.framed:
-            assert place.memory is not None and place.inside is not None
-            region = place.memory.regions[place.number]
-            self.frames.add(place.memory, place.inside.registers, region)
-        self.frames.settle()
-        for place in self.framed:
-            assert place.memory is not None and place.inside is not None
-            region = place.memory.regions[place.number]
-            frame = self.frames.frame_of(place.memory, place.inside.registers, region)
-            place.inside.frame, place.inside.place.memory = frame, frame.memory
-
-    def _tick(self) -> int:
-        self.time += 1
-        return self.time
 
     def _memory_key(self, buffer: int) -> int:
         """Return the memory of an operand:
@@ -196,12 +178,11 @@ class _Run:
         base = buffer.address if self.listing.placed and buffer.space == Space.HBM else 0
         start, stop, shape = access.start, access.stop, access.shape
         const, terms = pattern.address.const - base, pattern.address.terms
-        inside = None
-        if _by_register(access):
-            registers = tuple(sorted(t for t in terms if REGISTER <= t[0] < LOOP))
+        near = None
+        registers = tuple(t for t in terms if REGISTER <= t[0] < LOOP)
+        if registers:
             loops = tuple(t for t in terms if t[0] >= LOOP)
-            place = Place(None, -1, -1, start, stop, shape, const, loops)
-            inside = Framed(registers, place)
+            near = Place(None, -1, -1, start, stop, shape, const, loops)
             const, terms = access.low - base, ()
             shape = run(access.high - access.low)
         if key not in self.written:
@@ -221,10 +202,9 @@ class _Run:
         number = -1
         if not terms:
             number = memory.number(Region(start, stop, const, shape))
-        found = Place(memory, -1, number, start, stop, shape, const, terms, inside=inside)
-        if inside is not None:
-            self.framed.append(found)
-        return found
+        return Place(
+            memory, -1, number, start, stop, shape, const, terms, near=near, registers=registers
+        )
 
     def _see_through(self, step: Step, record: Instruction) -> None:
         """Determine whether an instruction only fills memory with values of a known source."""
@@ -307,9 +287,9 @@ class _Run:
             memory for n in range(node.loop, node.last_loop + 1) for memory in self.fresh.get(n, ())
         ]
         for i in range(trips):
-            self.frames.clear(fresh)
             for memory in fresh:
                 memory.clear()
+                self.reachings.of.pop(memory, None)
             self.env[symbol] = i
             if cut is not None and cut.left_out:
                 self.shifted[symbol] = (i, cut)
@@ -348,8 +328,6 @@ class _Run:
 
     def _instruction(self, step: Step) -> None:
         self.time += 1
-        if self.frames.open:
-            self._enter(step)
         if step.kind and self._seen_through(step):
             return
         key = [step.signature]
@@ -361,11 +339,10 @@ class _Run:
             if number < 0:
                 number = self._number(place, step.shift)
             key += place.memory.read(number)
-        for place in step.reads:
-            if place.inside is not None and place.memory is not None:
-                frame = place.inside.place
-                assert frame.memory is not None
-                key += frame.memory.read(self._number(frame, step.shift))
+        if self.reachings.of:
+            for place in step.reads:
+                if place.memory is not None:
+                    key += self.reachings.read(place.memory, self._reach(place, step.shift))
         for operand, symbol, c in step.registers:
             key += (operand, self.registers.get(symbol, UNWRITTEN), c)
         value = self._value(step, key)
@@ -377,28 +354,35 @@ class _Run:
             self.registers[step.result] = value
         for role, place in enumerate(step.writes):
             assert place.memory is not None
-            inner = place if place.inside is None else place.inside.place
-            assert inner.memory is not None
-            number, address = inner.number, inner.const
-            if number < 0:
-                number = self._number(inner, step.shift)
-                address = inner.memory.regions[number].address
-            made = Write(self.time, 8 * value + role, place.start, address)
-            if place.inside is None:
-                place.memory.write(number, made)
-            else:
-                assert place.inside.frame is not None
-                self.frames.write(place.inside.frame, number, made, self.registers)
-
-    def _enter(self, step: Step) -> None:
-        """Close the frames that an instruction may touch without being part of them."""
-        for place in (*step.reads, *step.writes):
-            if place.memory is None:
+            if place.near is not None:
+                reach = self._reach(place, step.shift)
+                assert reach.near is not None
+                made = Write(self.time, 8 * value + role, place.start, reach.near.address)
+                self.reachings.write(place.memory, reach, made)
                 continue
-            number = place.number if place.number >= 0 else self._number(place, step.shift)
-            region = place.memory.regions[number]
-            frame = None if place.inside is None else place.inside.frame
-            self.frames.enter(place.memory, region, frame, self.registers, self._tick)
+            number, address = place.number, place.const
+            if number < 0:
+                number = self._number(place, step.shift)
+                address = place.memory.regions[number].address
+            made = Write(self.time, 8 * value + role, place.start, address)
+            self._write(place.memory, number, made)
+
+    def _write(self, memory: FlowMemory, number: int, write: Write) -> None:
+        memory.write(number, write)
+        if self.reachings.of:
+            self.reachings.write(memory, Reach(memory.regions[number]), write)
+
+    def _reach(self, place: Place, shift: Mapping[int, int]) -> Reach:
+        assert place.memory is not None
+        number = place.number if place.number >= 0 else self._number(place, shift)
+        region = place.memory.regions[number]
+        if place.near is None:
+            return Reach(region)
+        near = place.near
+        address = self._address(near, shift)
+        values = sorted((self.registers.get(s, UNWRITTEN), c) for s, c in place.registers)
+        known = tuple(n for pair in values for n in pair)
+        return Reach(region, known, Region(near.start, near.stop, address, near.shape))
 
     def _value(self, step: Step, key: list[int]) -> int:
         """Return the number of an instruction.
@@ -451,7 +435,7 @@ class _Run:
         assert memory is not None
         if step.kind == _FILL:
             number = target.number if target.number >= 0 else self._number(target, step.shift)
-            memory.write(number, Write(self.time, 8 * step.signature + 4, 0, None))
+            self._write(memory, number, Write(self.time, 8 * step.signature + 4, 0, None))
             return True
         if step.kind == _LOAD:
             address = self._address(step.reads[0], step.shift)
@@ -462,7 +446,7 @@ class _Run:
             for value, low, width, byte in rows:
                 begin = base + low
                 number = memory.number(solid(target.start, target.stop, begin, begin + width))
-                memory.write(number, Write(self.time, 8 * value + 5, 0, base + byte))
+                self._write(memory, number, Write(self.time, 8 * value + 5, 0, base + byte))
             return True
         return self._moved(step.reads[0], target, memory)
 
@@ -483,15 +467,17 @@ class _Run:
             byte = None if write.byte is None else write.byte + size
             value = Write(0, write.value, write.partition + partitions, byte)
             moved += ((piece.moved(partitions, size), value) for piece in pieces)
-        memory.write(target.number, Write(self.time, UNWRITTEN, 0, None))
+        reaching = self.reachings.of.get(source.memory)
+        shifted = None if reaching is None else reaching.shifted(away, partitions, size)
+        if reaching is not None and shifted is None:
+            return False
+        self._write(memory, target.number, Write(self.time, UNWRITTEN, 0, None))
         for there, write in moved:
             self.time += 1
             memory.write(memory.number(there), replace(write, time=self.time))
+        if shifted is not None and shifted.visible:
+            self.reachings.of[memory] = shifted
         return True
-
-
-def _by_register(access: Access) -> bool:
-    return any(symbol >= REGISTER and symbol < LOOP for symbol, _ in access.pattern.address.terms)
 
 
 def _exact(number: int | float) -> int | str:

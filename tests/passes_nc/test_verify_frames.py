@@ -96,3 +96,12 @@ HERE, NEXT, HALF = "0 + 64 * %r", "64 + 64 * %r", "32 + 64 * %r"
 )
 def test_exchanged_accesses(first: str, second: str, refused: bool) -> None:
     assert _refused(first, second) == refused
+
+
+def test_pieces_that_meet_by_way_of_others() -> None:
+    """Updates of neighbouring rows; a read that only the first may reach passes the others."""
+    last = _write("128 + 64 * %r").replace("64:1 | 0])", "64:1 | 128])")
+    three = f"{_write(HERE)}\n    {_write(NEXT)}\n    {last}"
+    early = _read("0")
+    assert not _refused(f"{three}", early)
+    assert _refused(f"{_write(NEXT)}\n    {_write(HERE)}", early)
