@@ -15,8 +15,15 @@ from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layouts.layout import Atom, Form, dense
 from neuronir.passes.lowering.layouts.views import chunks, numbers_of, walked
 from neuronir.passes.tile.layouts.conversions import Parts, Way, way
-from neuronir.passes.tile.layouts.maps import Partition, everywhere, in_order, own, repeats
-from neuronir.passes.tile.layouts.place import Place
+from neuronir.passes.tile.layouts.maps import (
+    Partition,
+    everywhere,
+    in_order,
+    own,
+    positions,
+    repeats,
+)
+from neuronir.passes.tile.layouts.place import Place, place
 from neuronir.passes.tile.lower.constants import constant_form
 from neuronir.passes.tile.lower.dot import read_from_psum
 from neuronir.passes.tile.lower.margins import defer_store, load_padded
@@ -151,7 +158,7 @@ def converted(state: Lower, form: Form, value: SSAValue, result: SSAValue) -> Fo
             select_bits(state, form, target, dtype)
         else:
             select(state, form, target, dtype)
-    elif how in TURNS and may_turn(once := _once(form, size), target, how):
+    elif how in TURNS and (once := _turnable(state, _once(form, size), target, how, dtype)):
         whole = target
         if dims_of(target, [a for a, _ in form.partition]) is None:  # a part with gaps
             whole = state.buffer(where, size, dtype)
@@ -160,6 +167,24 @@ def converted(state: Lower, form: Form, value: SSAValue, result: SSAValue) -> Fo
     elif how is not Way.STACK or not copy_stacked(state, form, target, size):
         through_memory(state, form, target, value)
     return target
+
+
+def _turnable(state: Lower, form: Form, target: Form, how: Way, dtype: DType) -> Form | None:
+    """Return a copy that can be transposed to a layout, or None.
+
+    If the free digits of `form` have an order in which columns have no stride, this is a new copy
+    with its digits in the order of the elements. It takes an instruction or two, a transfer of
+    single elements takes a descriptor each.
+    """
+    if may_turn(form, target, how):
+        return form
+    size = positions(form.partition) * form.elements
+    where = place((size,), form.partition)
+    if form.start or not may_turn(where.form(form.buffer, size), target, how):
+        return None
+    ordered = state.buffer(where, size, dtype)
+    copy(state, form, ordered)
+    return ordered
 
 
 def _once(form: Form, size: int) -> Form:
