@@ -142,15 +142,13 @@ def lower_block(
     block: Block,
     *,
     stream: bool = False,
-    direct: frozenset[SSAValue] = frozenset(),
 ) -> None:
     """Lower the ops of a block in order, except the terminator.
 
-    With `stream`, values that do not fit in SBUF are computed tile by tile. `direct` are operands
-    of dots that are in HBM in the order that dots need.
+    With `stream`, values that do not fit in SBUF are computed tile by tile.
     """
     units = [op for op in block.ops if op is not block.last_op]
-    groups = find_groups(block, state.machine, direct, state.layers) if stream else []
+    groups = find_groups(block, state.machine, state.layers) if stream else []
     state.streamed.update(op for group in groups for op in group.ops)
     inside: dict[Operation, Repetition] = {}
     tiles: dict[Repetition, bool] = {}

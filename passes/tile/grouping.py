@@ -5,7 +5,7 @@ fusion of their producers and readers saves. Two groups are fused if their axes 
 tile of the result fits, and the fused group takes less time than both.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -275,8 +275,3 @@ def ladder(size: int) -> list[int]:
     found |= {d for d in range(2, min(size, 129)) if size % d == 0}
     found |= {128 * k for k in (1, 2, 3, 4, 6, 8, 12, 16, 32) if 128 * k < size}
     return sorted(found, reverse=True)
-
-
-def order_of(block: Block) -> Mapping[Operation, int]:
-    """Return the positions of the ops of a block."""
-    return {op: i for i, op in enumerate(block.ops)}

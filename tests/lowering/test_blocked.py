@@ -154,8 +154,7 @@ ENTRY main {
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-3)
 
 
-def test_panels_of_computed_operands_that_do_not_fit() -> None:
-    """Tiles of the columns go by, and the product of each of them goes block by block."""
+def test_computed_operands_that_do_not_fit() -> None:
     machine = small(16)
     program = """HloModule m
 ENTRY main {
@@ -170,7 +169,7 @@ ENTRY main {
     y = rng.standard_normal((512, 1024)).astype(np.float32)
     statistics.reset()
     module = virtual(program, machine)
-    assert not went_in_blocks(1024, 512, 1024) and went_in_blocks(1024, 512, 512)
+    assert went_in_blocks(1024, 512, 1024)
     (got,) = execute(module, machine, [x, y])
     want = np.tanh(x).astype(np.float64) @ np.tanh(y).astype(np.float64)
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-3)

@@ -5,9 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from neuronir.passes.pipelines import ORDERED
 from neuronir.targets.trn1.machine import TRN1
-from tests.lowering.test_streaming import execute, run_passes, small, virtual
+from tests.lowering.test_streaming import execute, small, virtual
 from tests.oracle import random_array, run_xla
 
 
@@ -32,98 +31,63 @@ ENTRY main {{
 }}"""
 
 
-def lowered(text: str, kilobytes: int) -> tuple[bool, int]:
-    """Whether something lies turned in HBM, and the transposes that are written; the numbers are
-    those of XLA."""
-    machine = small(kilobytes)
-    rng = np.random.default_rng(0)
-    shapes = re.findall(r"[xw]\d? = f32\[(\S+)\] parameter", text)
-    args = [random_array(rng, [int(n) for n in s.split(",")], np.float32) for s in shapes]
-    module = virtual(text, machine)
-    turned = "@turned" in str(module)
-    transposes = sum(op.name == "nc.transpose" for op in module.walk())
-    for got, want in zip(execute(module, machine, args), run_xla(text, args), strict=True):
-        np.testing.assert_allclose(
-            np.asarray(got).reshape(want.shape), want, rtol=2e-4, atol=2e-5 * np.abs(want).max()
-        )
-    return turned, transposes
-
-
 PRODUCT = "ROOT r = f32[1024,512] dot(h, w3), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
-OF_X = 1024 // 128 * (512 // 128)
-
-
-def test_gate_is_computed_as_the_product_wants_it() -> None:
-    assert lowered(gated(PRODUCT), 40) == (True, OF_X)
-
-
-def test_weight_with_the_contraction_in_its_rows() -> None:
-    rest = PRODUCT.replace("rhs_contracting_dims={0}", "rhs_contracting_dims={1}")
-    turned, transposes = lowered(gated(rest, last="512,1024"), 40)
-    assert turned and transposes == OF_X + 1024 // 128 * (512 // 128)
-
-
-def test_features_that_leave_a_shorter_tile() -> None:
-    turned, _ = lowered(gated(PRODUCT, features=1088), 44)
-    assert turned
-
-
-def test_two_products() -> None:
-    rest = """p = f32[1024,512] dot(h, w3), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-  q = f32[512,1024] dot(w3, h), lhs_contracting_dims={0}, rhs_contracting_dims={1}
-  ROOT r = (f32[1024,512], f32[512,1024]) tuple(p, q)"""
-    assert lowered(gated(rest), 64)[0]
-
-
-def test_result_lies_as_the_program_wants_it() -> None:
-    rest = PRODUCT.replace("ROOT r", "p")
-    rest += "\n  ROOT r = (f32[1024,512], f32[1024,1024]) tuple(p, h)"
-    assert not lowered(gated(rest), 40)[0]
-
-
-def test_other_users_want_rows() -> None:
-    rest = PRODUCT.replace("ROOT r", "p")
-    rest += """
-  s = f32[] constant(0)
-  t = f32[1024] reduce(h, s), dimensions={1}, to_apply=add
-  ROOT r = (f32[1024,512], f32[1024]) tuple(p, t)"""
-    add = """add {
+BESIDE = PRODUCT.replace("ROOT r", "p")
+SUM = """add {
   b = f32[] parameter(0)
   c = f32[] parameter(1)
   ROOT d = f32[] add(b, c)
 }
 """
-    assert not lowered(gated(rest).replace("ENTRY", add + "ENTRY"), 40)[0]
+PROGRAMS = {
+    "one product": (gated(PRODUCT), 40),
+    "contraction in rows": (
+        gated(
+            PRODUCT.replace("rhs_contracting_dims={0}", "rhs_contracting_dims={1}"),
+            last="512,1024",
+        ),
+        40,
+    ),
+    "a shorter tile": (gated(PRODUCT, features=1088), 44),
+    "two products": (
+        gated(
+            BESIDE
+            + """
+  q = f32[512,1024] dot(w3, h), lhs_contracting_dims={0}, rhs_contracting_dims={1}
+  ROOT r = (f32[1024,512], f32[512,1024]) tuple(p, q)"""
+        ),
+        64,
+    ),
+    "a result": (
+        gated(BESIDE + "\n  ROOT r = (f32[1024,512], f32[1024,1024]) tuple(p, h)"),
+        40,
+    ),
+    "a sum": (
+        gated(
+            BESIDE
+            + """
+  s = f32[] constant(0)
+  t = f32[1024] reduce(h, s), dimensions={1}, to_apply=add
+  ROOT r = (f32[1024,512], f32[1024]) tuple(p, t)"""
+        ).replace("ENTRY", SUM + "ENTRY"),
+        40,
+    ),
+    "few rows": (gated(PRODUCT.replace("1024,512", "64,512"), rows=64, features=2048), 24),
+}
 
 
-def test_few_rows_are_transposed() -> None:
-    rest = PRODUCT.replace("1024,512", "64,512")
-    assert not lowered(gated(rest, rows=64, features=2048), 24)[0]
-
-
-def test_banks_of_a_loop_are_counted_until_it_has_ended() -> None:
-    # The second product has one tile of rows: it stands beside the end of the first loop.
-    text = gated(PRODUCT.replace("1024,512", "512,2048"), rows=512, width=2048, features=8192)
-    module = virtual(text, TRN1, "matmult")
-    assert "@turned" in str(module)
-    run_passes(module, f"{ORDERED},nc-assign-banks,nc-allocate")
-
-
-def test_tiles_are_those_for_which_rounds_overlap() -> None:
-    x, w1, w3 = "f32[2048,1024]", "f32[1024,4096]", "f32[4096,1024]"
-    dims = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
-    text = f"""HloModule m
-ENTRY main {{
-  x = {x} parameter(0)
-  w1 = {w1} parameter(1)
-  w3 = {w3} parameter(2)
-  a = f32[2048,4096] dot(x, w1), {dims}
-  g = f32[2048,4096] tanh(a)
-  ROOT r = {x} dot(g, w3), {dims}
-}}"""
-    module = virtual(text, TRN1)
-    # 256 rows would load longer rows of HBM, but no other 256 would fit beside them
-    assert "@turned" in str(module) and "32:262144, 128:1 | 0 + 128 *" in str(module)
+@pytest.mark.parametrize("what", PROGRAMS)
+def test_gate_that_does_not_fit(what: str) -> None:
+    text, kilobytes = PROGRAMS[what]
+    machine = small(kilobytes)
+    rng = np.random.default_rng(0)
+    shapes = re.findall(r"[xw]\d? = f32\[(\S+)\] parameter", text)
+    args = [random_array(rng, [int(n) for n in s.split(",")], np.float32) for s in shapes]
+    module = virtual(text, machine)
+    for got, want in zip(execute(module, machine, args), run_xla(text, args), strict=True):
+        np.testing.assert_allclose(
+            np.asarray(got).reshape(want.shape), want, rtol=2e-4, atol=2e-5 * np.abs(want).max()
+        )
 
 
 GATES = {

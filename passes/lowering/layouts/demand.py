@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import ints
-from neuronir.dialects.hlo.control_flow import CompositeOp, TupleOp
+from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.data_movement import (
     BroadcastOp,
     ConcatenateOp,
@@ -41,8 +41,6 @@ from neuronir.passes.lowering.layouts.values import Partition, Parts, new_value,
 MapBack = Callable[[Atom], Parts | None]
 DEPTH = 12
 """How many ops downstream are examined."""
-TURNED = "turned"
-"""For the tuple at the end of a tile: the dimension of each result that its users contract."""
 
 
 @dataclass
@@ -56,7 +54,6 @@ class Demand:
     free: list[Atom] = field(default_factory=list)
     reductions: int = 0
     spread: bool = False
-    halo: tuple[tuple[int, int], ...] | None = None
 
     def best(self) -> Partition | None:
         """Return the layout with most votes among those without atoms wanted on the free axis."""
@@ -228,12 +225,6 @@ def _walk(
             _walk(op.results[0], _through(op, back), out, limit, depth - 1, seen, across)
             repeats = prod(shape_of(op.results[0])) > prod(shape_of(value))
             out.spread |= repeats and len(out.free) > before
-        elif isinstance(op, TupleOp):
-            if TURNED in op.attributes:  # a tile is read by users that contract this dimension
-                dim = dim_atoms(shape_of(value), [ints(op.attributes[TURNED])[use.index]])
-                wanted = _mapped(inner_tile(dim, limit)[0], back)
-                if wanted:
-                    out.partitions[wanted] += 1
         elif op in across:
             last = dim_atoms(shape_of(value), [len(shape_of(value)) - 1])
             wanted = _mapped(inner_tile(last, limit)[0], back)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import prod
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.machine import Machine
@@ -20,27 +20,13 @@ ROW_BYTES = 4096
 """
 ROUNDS = 2
 """Iterations of a loop whose tiles are in SBUF at a time, if they fit."""
-PANEL_SHARE = 0.75
-"""The fraction of SBUF for the operand that stays while the other one of a large dot is streamed.
-"""
 
 
 class Fitting:
-    """Chooses sizes of tiles.
+    """Chooses sizes of tiles."""
 
-    `direct` are operands of dots that are in HBM with their contraction on partitions. `turned` are
-    those of them with rows there (turning.py).
-    """
-
-    def __init__(
-        self,
-        machine: Machine,
-        direct: frozenset[SSAValue],
-        turned: frozenset[SSAValue] = frozenset(),
-    ) -> None:
+    def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.direct = direct | turned
-        self.turned = turned
         self.capacity = machine.sbuf_usable_partition_bytes
         self.total = self.capacity * machine.partitions
 
@@ -51,14 +37,11 @@ class Fitting:
         members: set[Operation],
         tiling: Tiling,
         extent: int,
-        unit: int | None = None,
     ) -> Group | None:
-        """Return the group with its tile, of at least `unit` rows if given, reduced until it
-        fits.
-        """
+        """Return the group with its tile, reduced until it fits."""
         while True:
             ops = sorted(members, key=graph.index.__getitem__)
-            rows = self.rows(ops, tiling, extent, unit)
+            rows = self.rows(ops, tiling, extent)
             if rows is not None:
                 return Group(ops, tiling, extent, rows)
             dots = [op for op in ops if isinstance(op, DotOp) and op is not seed]
@@ -72,13 +55,9 @@ class Fitting:
             drop(members, tiling, gone)
             graph.close(seed, members, tiling)
 
-    def rows(
-        self, ops: Sequence[Operation], tiling: Tiling, extent: int, unit: int | None = None
-    ) -> int | None:
-        """Return the tile: as many rows as make long DMA rows, or fewer that fit, but at least
-        `unit`.
-        """
-        base = min(unit, extent) if unit else self._unit(ops, tiling, extent)
+    def rows(self, ops: Sequence[Operation], tiling: Tiling, extent: int) -> int | None:
+        """Return the tile: as many rows as make long DMA rows, or fewer that fit."""
+        base = self._unit(ops, tiling, extent)
         widest = max(nbytes(v) for v, d in tiling.items() if d != WHOLE)
         row = -(-widest // extent)
         rows = base
@@ -113,33 +92,12 @@ class Fitting:
             large = nbytes(v) * BIG_SHARE >= self.total
             if large and d != WHOLE and d == len(shape_of(v)) - 1 and v.owner not in ops:
                 limit = max(limit, ROW_BYTES // 2 // (nbytes(v) // prod(shape_of(v))))
-            if large and v in self.turned and d != WHOLE:
-                limit = max(limit, ROW_BYTES // 4 // (nbytes(v) // prod(shape_of(v))))
         return min(limit, extent)
 
     def estimate(self, ops: Sequence[Operation], tiling: Tiling, share: float, rounds: int) -> int:
         """Return the bytes per partition of the group, for a tile of that `share` of the whole."""
-        whole, tile = tile_bytes(ops, tiling, share, self.machine, self.direct)
+        whole, tile = tile_bytes(ops, tiling, share, self.machine)
         return whole + rounds * tile
-
-    def panels(self, graph: Graph, op: Operation) -> Group | None:
-        """Split a dot whose operands both do not fit into panels of its right operand; the rows of
-        the left operand are streamed.
-        """
-        if not isinstance(op, DotOp):
-            return None
-        rhs = op.operands[1]
-        for dim in reversed(range(len(shape_of(op.results[0])))):
-            tiling = graph.spread(op, op.results[0], dim)
-            if tiling is None or tiling[rhs] == WHOLE or tiling[op.operands[0]] != WHOLE:
-                continue
-            extent = shape_of(op.results[0])[dim]
-            column = -(-nbytes(rhs) // extent)
-            unit = self.machine.matmul_max_moving
-            rows = int(PANEL_SHARE * self.total) // column // unit * unit
-            if 0 < rows < extent:
-                return Group([op], tiling, extent, _even(extent, rows, unit), True)
-        return None
 
 
 def _even(extent: int, rows: int, unit: int) -> int:

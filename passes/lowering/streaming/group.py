@@ -15,18 +15,14 @@ class Group:
     """Ops in program order, the tiling of their values, and the sizes of the dimension and a tile.
 
     `blocked` is a dot of two matrices that is computed block by block (products/blocked.py) and is
-    not tiled. `nested` means that a tile does not fit either, so it is divided in turn. `turned`:
-    the result is stored to HBM with the tiled dimension outermost and computed with that dimension
-    on partitions, as dots need it (turning.py).
+    not tiled.
     """
 
     ops: list[Operation]
     tiling: Tiling
     extent: int
     rows: int
-    nested: bool = False
     blocked: bool = False
-    turned: bool = False
 
     def inputs(self) -> list[SSAValue]:
         """Return outer values, in order of use."""

@@ -22,7 +22,6 @@ from neuronir.passes.lowering.streaming.fitting import Fitting
 from neuronir.passes.lowering.streaming.group import Group, in_order, inner_bytes
 from neuronir.passes.lowering.streaming.growing import Graph
 from neuronir.passes.lowering.streaming.size import VIEWS, loaded, nbytes, peak_bytes
-from neuronir.passes.lowering.streaming.turning import Turning
 
 SEED_SHARE = 4
 """A group starts at a value above this fraction of SBUF."""
@@ -31,13 +30,11 @@ SEED_SHARE = 4
 def find_groups(
     block: Block,
     machine: Machine,
-    direct: frozenset[SSAValue] = frozenset(),
     layers: Sequence[Repetition] = (),
 ) -> list[Group]:
     """Return the groups of a block; none if all of its values fit in SBUF together.
 
-    `direct` are operands of dots that are in HBM with their contraction on partitions. `layers` are
-    the layers known to be equal.
+    `layers` are the layers known to be equal.
     """
     capacity = machine.sbuf_usable_partition_bytes
     ops, same = shortened(block, layers)
@@ -47,15 +44,14 @@ def find_groups(
             for op in block.ops
             if blockable(op, machine) and from_end_to_end(op, block, machine)
         ]
-    groups = _Finder(block, machine, direct).find()
-    return Turning(block, machine, direct).turn(groups)
+    return _Finder(block, machine).find()
 
 
 class _Finder:
-    def __init__(self, block: Block, machine: Machine, direct: frozenset[SSAValue]) -> None:
+    def __init__(self, block: Block, machine: Machine) -> None:
         self.machine = machine
         self.graph = Graph(block, machine)
-        self.fitting = Fitting(machine, direct)
+        self.fitting = Fitting(machine)
 
     def find(self) -> list[Group]:
         groups: list[Group] = []
@@ -107,9 +103,7 @@ class _Finder:
             group = self.fitting.fit(self.graph, op, members, tiling, n)
             if group is not None:
                 found.append((inner_bytes(group), -dim, group))
-        if found:
-            return max(found, key=lambda item: item[:2])[2]
-        return self.fitting.panels(self.graph, op)
+        return max(found, key=lambda item: item[:2])[2] if found else None
 
     def _product(self, op: Operation, group: Group | None) -> Operation | None:
         """Return the dot that is lowered block by block instead of `group`, or None.

@@ -201,11 +201,10 @@ def tile_bytes(
     tiling: Tiling,
     share: float,
     machine: Machine,
-    direct: frozenset[SSAValue],
 ) -> tuple[int, int]:
     """Return the bytes per partition of a group's whole values, and of the tiles of an iteration.
 
-    A tile is that `share` of the tiled dimension. Operands `direct` of dots need no copy for PE.
+    A tile is that `share` of the tiled dimension.
     """
     n = machine.partitions
     inside = attention_inside(ops, machine)
@@ -227,6 +226,6 @@ def tile_bytes(
     def copies(step: _Step) -> int:
         if not isinstance(step.op, DotOp):
             return 0
-        return sum(tile(v) for v in step.operands if v not in direct)
+        return sum(tile(v) for v in step.operands)
 
     return sum(whole.values()), _peak(steps, tile, copies)

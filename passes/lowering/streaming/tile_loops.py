@@ -9,25 +9,18 @@ values are created once, outside of the loop.
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, SSAValue
 
-from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.hlo.control_flow import TupleOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.passes.lowering.conversion.memory import copy_in_hbm, result_in_hbm
-from neuronir.passes.lowering.conversion.transfers import hbm_form
 from neuronir.passes.lowering.emitter import view_dtype
-from neuronir.passes.lowering.layouts.demand import TURNED
-from neuronir.passes.lowering.layouts.layout import Form, row_major
+from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.layouts.values import Value, new_value
 from neuronir.passes.lowering.layouts.views import plan
-from neuronir.passes.lowering.products.assigned import BLOCKS
-from neuronir.passes.lowering.products.block_attribute import pinned_tiles
 from neuronir.passes.lowering.products.blocked import lower_blocked
 from neuronir.passes.lowering.state import Lowering
-from neuronir.passes.lowering.streaming.blockwise import choose_blocks
 from neuronir.passes.lowering.streaming.dims import WHOLE, tiled_copy, tiled_type
 from neuronir.passes.lowering.streaming.group import Group, inner_bytes
 from neuronir.passes.lowering.streaming.loop_op import make_loop
-from neuronir.passes.lowering.streaming.panels import pack_left
 from neuronir.passes.lowering.streaming.tiles import Tile, tile_form, tile_value
 from neuronir.passes.statistics import record
 
@@ -41,37 +34,24 @@ def lower_group(state: Lowering, group: Group) -> None:
     record("lower-hlo-to-nc", "depth-first fusion: groups")
     text = "depth-first fusion: bytes that are not written and read again"
     record("lower-hlo-to-nc", text, inner_bytes(group))
-    packed = {pack_left(state, op) for op in group.ops if group.nested and isinstance(op, DotOp)}
     sources = {v: _sources(state, group, v) for v in group.inputs()}
-    targets = {v: _target(state, group, v) for v in group.outputs()}
+    targets = {v: result_in_hbm(state, v) for v in group.outputs()}
     special: set[SSAValue] = set()
     rounds, rest = divmod(group.extent, group.rows)
     if rounds > 1:
         body = Block(arg_types=[IndexType()])
         state.emitter.enter()
         tile = Tile(group.rows, group.rows, 0, body.args[0])
-        special |= _round(state, group, tile, sources, targets, packed)
+        special |= _round(state, group, tile, sources, targets)
         make_loop(state.emitter, rounds, body)
     else:
         tile = Tile(group.rows, group.rows)
-        special |= _round(state, group, tile, sources, targets, packed)
+        special |= _round(state, group, tile, sources, targets)
     if rest:
-        _round(state, group, Tile(group.rows, rest, rounds), sources, targets, packed)
+        _round(state, group, Tile(group.rows, rest, rounds), sources, targets)
     for ssa, form in targets.items():
         _set_in_hbm(state, ssa, form, ssa in special)
     state.done.update(group.ops)
-
-
-def _target(state: Lowering, group: Group, ssa: SSAValue) -> Form:
-    """Return where a result goes in HBM."""
-    if not group.turned:
-        return result_in_hbm(state, ssa)
-    shape, dtype, dim = state.shape(ssa), state.dtype(ssa), _dim(group, ssa)
-    order = [dim, *(d for d in range(len(shape)) if d != dim)]
-    sizes = [shape[d] for d in order]
-    buffer = state.emitter.variable("turned", "scratch", sizes, dtype)
-    steps = dict(zip(order, row_major(sizes), strict=True))
-    return hbm_form(buffer, new_value(shape, dtype), [steps[d] for d in range(len(shape))])
 
 
 def _set_in_hbm(state: Lowering, ssa: SSAValue, form: Form, special: bool) -> None:
@@ -125,7 +105,6 @@ def _round(
     tile: Tile,
     sources: dict[SSAValue, list[Form]],
     targets: dict[SSAValue, Form],
-    packed: set[SSAValue | None],
 ) -> set[SSAValue]:
     """Lower the ops of the group for one tile; return results that may contain infinities or
     NaN.
@@ -140,13 +119,8 @@ def _round(
     for op in group.ops:
         block.add_op(tiled_copy(op, group.tiling, tile.rows, mapping))
     last = TupleOp.create(operands=[mapping[v] for v in targets], result_types=[])
-    if group.turned:
-        last.attributes[TURNED] = i64_array([_dim(group, v) for v in targets])
     block.add_op(last)
-    if group.nested and (whole := next((op for op in group.ops if BLOCKS in op.attributes), None)):
-        choose_blocks(block, state.machine, pinned_tiles(whole))
-    direct = frozenset(mapping[v] for v in packed if v is not None)
-    lower_block(state, block, stream=group.nested, direct=direct)
+    lower_block(state, block)
     for v, form in targets.items():
         target = tile_form(form, state.shape(v), _dim(group, v), tile)
         assert target is not None

@@ -193,16 +193,6 @@ def slice_numbers(op: Operation) -> tuple[list[int], list[int]]:
     return starts, list(ints(op, "static_strides"))
 
 
-def back_through(views: Sequence[Operation], partition: Partition) -> Partition | None:
-    """Return the partition that the base of a chain of views (nearest first) needs."""
-    for op in views:
-        found = back(op, partition)
-        if found is None:
-            return None
-        partition = found
-    return partition
-
-
 def forward(op: Operation, partition: Partition) -> Partition | None:
     """Return the partition of a view whose operand has `partition`."""
     source, result = shape_of(op.operands[0]), shape_of(op.results[0])
