@@ -13,8 +13,8 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.hlo.constants import ConstantOp
 from neuronir.dialects.hlo.control_flow import TupleOp
 from neuronir.dialects.hlo.data_movement import ConcatenateOp
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.conversion.memory import result_in_hbm, write_all
-from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.layouts.values import new_value, slice_value
 from neuronir.passes.lowering.state import Lowering
 

@@ -8,6 +8,7 @@ from neuronir.dialects.hlo.data_movement import ConcatenateOp
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import View
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.choices import Choices
 from neuronir.passes.lowering.constants.bound import Constants
 from neuronir.passes.lowering.conversion.convert import Converter
@@ -15,7 +16,7 @@ from neuronir.passes.lowering.emitter import Emitter
 from neuronir.passes.lowering.fault import NoLayout
 from neuronir.passes.lowering.layers.repetition import Repetition
 from neuronir.passes.lowering.layouts.cover import covered, in_order_of, remaining
-from neuronir.passes.lowering.layouts.demand import Demand, demand, shape_of
+from neuronir.passes.lowering.layouts.demand import Demand, demand
 from neuronir.passes.lowering.layouts.layout import (
     Atom,
     Form,
@@ -220,8 +221,3 @@ def whole(ssa: SSAValue) -> tuple[Atom, ...]:
     """Return the atoms of all dimensions of a value."""
     shape = shape_of(ssa)
     return merge(dim_atoms(shape, range(len(shape))))
-
-
-def span(partition: Partition) -> int:
-    """Return the partitions that a layout takes."""
-    return sum((a.size - 1) * s for a, s in partition) + 1

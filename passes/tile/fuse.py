@@ -16,7 +16,7 @@ from neuronir.dialects.support.loops import LoopOp, body_of
 from neuronir.dialects.support.names import name_results
 from neuronir.dialects.support.walking import walk_in
 from neuronir.dialects.tile.interface import unchanged_ops
-from neuronir.passes.hlo.support.walk import erase_dead
+from neuronir.passes.hlo.support.walk import erase_dead, leaves
 from neuronir.passes.statistics import record
 from neuronir.passes.tile.fit import check_types, programs
 from neuronir.passes.tile.group import Group, is_source, is_view
@@ -115,7 +115,7 @@ def _found(
     for changes in range(MOST_CHANGES + 1):
         resident = may_stay(ops, machine)
         if not isinstance(last, scf.YieldOp):
-            resident -= frozenset(_leaves(last))
+            resident -= frozenset(leaves(last))
         grouping = Grouping(block, machine, resident, room, ops, again)
         with unchanged_ops():
             groups = grouping.find()
@@ -225,16 +225,3 @@ class Written:
             op.erase(safe_erase=False)
         for op in list(self.block.ops):
             erase_dead(op)
-
-
-def _leaves(last: Operation) -> list[SSAValue]:
-    """Return the operands of the function's return."""
-    out: list[SSAValue] = []
-    work = list(last.operands)
-    while work:
-        v = work.pop()
-        if isinstance(v.owner, Operation) and v.owner.name == "hlo.tuple":
-            work.extend(v.owner.operands)
-        else:
-            out.append(v)
-    return out

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.hlo.flops import note_flops
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.hlo.support.walk import leaves
 from neuronir.passes.lowering.module import finished_module
 from neuronir.passes.tile.fuse import machine_of
 from neuronir.passes.tile.layouts.values import Values
@@ -30,7 +31,7 @@ from neuronir.passes.tile.lower import (
     unary,
     views,
 )
-from neuronir.passes.tile.lower.memory import arguments, in_hbm, leaves
+from neuronir.passes.tile.lower.memory import arguments, in_hbm
 from neuronir.passes.tile.lower.state import Lower
 from neuronir.passes.tile.lower.values import Held
 from neuronir.passes.tile.plugins import load_rules

@@ -173,3 +173,14 @@ def blocks_of(block: Block, composites: bool) -> Iterator[Block]:
                 for inner in region.blocks:
                     yield from blocks_of(inner, composites)
     yield block
+
+
+def leaves(op: Operation) -> list[SSAValue]:
+    """Return the arrays of a return or a tuple, in order."""
+    out: list[SSAValue] = []
+    for v in op.operands:
+        if isinstance(v.owner, Operation) and v.owner.name == "hlo.tuple":
+            out += leaves(v.owner)
+        else:
+            out.append(v)
+    return out

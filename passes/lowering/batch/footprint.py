@@ -10,9 +10,10 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.hlo.linear import ConvolutionOp
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.batch.halo import along
 from neuronir.passes.lowering.convolution.numbers import numbers_of_op
-from neuronir.passes.lowering.layouts.demand import FEW_FEATURES, shape_of
+from neuronir.passes.lowering.layouts.demand import FEW_FEATURES
 from neuronir.passes.lowering.streaming.dims import ELEMENTWISE, WHOLE
 from neuronir.passes.lowering.streaming.size import nbytes
 

@@ -5,71 +5,42 @@ and is padded at the edges of the whole.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.data_movement import ConcatenateOp, PadOp
 from neuronir.dialects.hlo.linear import ConvolutionOp
 from neuronir.dialects.hlo.reduction import ReduceWindowOp
+from neuronir.dialects.tile.interface import Window, tiling_of
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.batch.parts import Piece
-from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, spread, tiled_copy, tiled_type
 
-
-@dataclass(frozen=True)
-class Window:
-    """How a window moves along the rows of an operand.
-
-    `pair` is the position of its (low, high) in the op's padding.
-    """
-
-    operand: int
-    dim: int
-    pair: int
-    taps: int
-    stride: int
-    dilation: int
-    low: int
-
-    def rows(self, first: int, end: int) -> tuple[int, int]:
-        """Return the rows of the operand, including padding, for the result's rows [first, end)."""
-        reach = (self.taps - 1) * self.dilation + 1
-        return first * self.stride - self.low, (end - 1) * self.stride + reach - self.low
+_WINDOWED = (ConvolutionOp, ReduceWindowOp, PadOp)
+Rows = tuple[int, Window]
+"""A windowed dimension of an op's first operand, with the window that moves along it."""
 
 
-def window_of(op: Operation, dim: int) -> Window | None:
+def window_of(op: Operation, dim: int) -> Rows | None:
     """Return the window that moves along dimension `dim` of a convolution, reduce_window or pad.
 
     Returns None if there is none, or if it cannot be divided into bands.
     """
-    if isinstance(op, ConvolutionOp):
-        spatial = ints(op.output_spatial_dims)
-        if dim not in spatial or op.operands[0] is op.operands[1]:
-            return None
-        if int(cast(IntegerAttr, op.batch_group_count).value.data) != 1:
-            return None
-        i = spatial.index(dim)
-        if ints(op.lhs_dilation)[i] != 1:
-            return None
-        taps = shape_of(op.operands[1])[ints(op.kernel_spatial_dims)[i]]
-        low = ints(op.padding)[2 * i]
-        stride, dilation = ints(op.window_strides)[i], ints(op.rhs_dilation)[i]
-        return Window(0, ints(op.input_spatial_dims)[i], i, taps, stride, dilation, low)
-    if isinstance(op, ReduceWindowOp):
-        if len(op.operands) != 2 or ints(op.base_dilations)[dim] != 1:
-            return None
-        taps, stride = ints(op.window_dimensions)[dim], ints(op.window_strides)[dim]
-        low = ints(op.padding)[2 * dim]
-        return Window(0, dim, dim, taps, stride, ints(op.window_dilations)[dim], low)
-    if isinstance(op, PadOp):
-        if ints(op.interior_padding)[dim]:
-            return None
-        return Window(0, dim, dim, 1, 1, 1, ints(op.edge_padding_low)[dim])
+    declared = tiling_of(op) if isinstance(op, _WINDOWED) else None
+    if declared is None or op.operands[0] is op.operands[1]:
+        return None
+    for d, need in enumerate(declared.operands[0]):
+        if isinstance(need, Window) and need.dim == dim:
+            return d, need
     return None
+
+
+def _rows(window: Window, first: int, end: int) -> tuple[int, int]:
+    """Return the rows of the operand, including padding, for the result's rows [first, end)."""
+    return first * window.stride + window.first, (end - 1) * window.stride + window.last + 1
 
 
 def along(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
@@ -78,22 +49,17 @@ def along(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
     `value` is one of them, and windows are included. Returns None if the op does not preserve the
     dimension.
     """
-    result = op.results[0] if len(op.results) == 1 else None
     if isinstance(op, ConcatenateOp):
         if dim == int(op.dimension.value.data):
             return None
         return dict.fromkeys((*op.operands, *op.results), dim)
-    if isinstance(op, ConvolutionOp):
-        if value is op.operands[0] and dim in ints(op.input_spatial_dims):
-            dim = ints(op.output_spatial_dims)[ints(op.input_spatial_dims).index(dim)]
-        elif value is not result:
-            return spread(op, value, dim)
-    elif value is not result and value is not op.operands[0]:
-        return spread(op, value, dim)
-    window = window_of(op, dim) if isinstance(op, (ConvolutionOp, ReduceWindowOp, PadOp)) else None
-    if window is None or result is None:
-        return spread(op, value, dim)
-    return {**dict.fromkeys(op.operands, WHOLE), op.operands[0]: window.dim, result: dim}
+    if isinstance(op, _WINDOWED):
+        for d in range(len(shape_of(op.results[0]))):
+            found = window_of(op, d)
+            ends = {op.results[0]: d, op.operands[0]: -1 if found is None else found[0]}
+            if found is not None and ends.get(value) == dim:
+                return {**dict.fromkeys(op.operands, WHOLE), **ends}
+    return spread(op, value, dim)
 
 
 def needed(op: Operation, dim: int, first: int, end: int) -> dict[SSAValue, Piece] | None:
@@ -104,10 +70,10 @@ def needed(op: Operation, dim: int, first: int, end: int) -> dict[SSAValue, Piec
     """
     window = window_of(op, dim)
     if window is not None:
-        image = op.operands[window.operand]
-        low, high = window.rows(first, end)
-        low, high = max(low, 0), min(high, shape_of(image)[window.dim])
-        return {image: (window.dim, low, high)} if low < high else None
+        image, (d, how) = op.operands[0], window
+        low, high = _rows(how, first, end)
+        low, high = max(low, 0), min(high, shape_of(image)[d])
+        return {image: (d, low, high)} if low < high else None
     tiling = along(op, op.results[0], dim)
     if tiling is None:
         return None
@@ -135,15 +101,16 @@ def banded_copy(
     copy = op.clone(dict(mapping))
     copy.location = op.location
     copy.results[0]._type = tiled_type(op.results[0], dim, rows)
-    low, high = window.rows(first, end)
-    extent = shape_of(op.operands[window.operand])[window.dim]
-    edges = (max(0, -low), max(0, high - extent))
+    d, how = window
+    low, high = _rows(how, first, end)
+    edges = (max(0, -low), max(0, high - shape_of(op.operands[0])[d]))
     if isinstance(op, PadOp):
         for name, edge in zip(("edge_padding_low", "edge_padding_high"), edges, strict=True):
-            _set(copy, name, window.pair, edge)
+            _set(copy, name, d, edge)
     else:
+        place = ints(op.input_spatial_dims).index(d) if isinstance(op, ConvolutionOp) else d
         for k, edge in enumerate(edges):
-            _set(copy, "padding", 2 * window.pair + k, edge)
+            _set(copy, "padding", 2 * place + k, edge)
     return copy
 
 

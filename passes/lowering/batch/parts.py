@@ -7,8 +7,8 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.hlo.data_movement import ConcatenateOp
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.batch.slices import slice_of
-from neuronir.passes.lowering.layouts.demand import shape_of
 
 Piece = tuple[int, int, int]
 """(dimension, first, end): the elements of a value between two positions of one dimension."""

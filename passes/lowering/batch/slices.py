@@ -4,7 +4,7 @@ from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.hlo.data_movement import SliceOp
-from neuronir.passes.lowering.layouts.demand import shape_of
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.streaming.dims import tiled_type
 
 

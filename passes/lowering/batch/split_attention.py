@@ -24,9 +24,9 @@ from neuronir.dialects.hlo.data_movement import ConcatenateOp, ReshapeOp, Transp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.hlo.unary import ConvertOp
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.batch.slices import slice_of
 from neuronir.passes.lowering.entry import entry_on
-from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.products.attention_match import match_attention
 from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, close, tiled_copy
 from neuronir.passes.lowering.streaming.size import nbytes

@@ -20,6 +20,8 @@ from neuronir.dialects.hlo.control_flow import TupleOp
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.walking import walk
+from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.support.walk import leaves
 from neuronir.passes.lowering.batch.parts import Piece, write_parts
 from neuronir.passes.lowering.batch.strands import (
     estimate_ns,
@@ -27,7 +29,6 @@ from neuronir.passes.lowering.batch.strands import (
     interleaved,
     worthwhile,
 )
-from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, spread, tiled_copy
 from neuronir.passes.statistics import gains, record
 
@@ -116,7 +117,7 @@ def find_region(block: Block) -> BatchRegion | None:
     last, extent = block.last_op, _extent(block)
     if last is None or extent is None:
         return None
-    wanted: dict[SSAValue, int] = dict.fromkeys(_leaves(last), 0)
+    wanted: dict[SSAValue, int] = dict.fromkeys(leaves(last), 0)
     found: list[tuple[Operation, Tiling]] = []
     for op in reversed([o for o in block.ops if o is not last and not isinstance(o, TupleOp)]):
         tiling = _tiling(op, wanted, extent)
@@ -125,7 +126,7 @@ def find_region(block: Block) -> BatchRegion | None:
             for v, d in tiling.items():
                 if v.owner is not op and wanted.setdefault(v, d) != d:
                     wanted[v] = WHOLE
-        for v in _outside(op) if tiling is not None else _used(op):
+        for v in _outside(op) if tiling is not None else used(op):
             wanted[v] = WHOLE
     return BatchRegion(dict(reversed(found)), extent) if found else None
 
@@ -133,8 +134,8 @@ def find_region(block: Block) -> BatchRegion | None:
 def _extent(block: Block) -> int | None:
     """Return the size of the first dimension of all results; None if it differs or is missing."""
     assert block.last_op is not None
-    leaves = list(_leaves(block.last_op))
-    shapes = [shape_of(v) if isinstance(v.type, TensorType) else () for v in leaves]
+    arrays = leaves(block.last_op)
+    shapes = [shape_of(v) if isinstance(v.type, TensorType) else () for v in arrays]
     extents = {shape[0] for shape in shapes if shape}
     return extents.pop() if len(extents) == 1 and all(shapes) else None
 
@@ -151,7 +152,7 @@ def _tiling(op: Operation, wanted: dict[SSAValue, int], extent: int) -> Tiling |
     return tiling
 
 
-def _used(op: Operation) -> Iterator[SSAValue]:
+def used(op: Operation) -> Iterator[SSAValue]:
     """Return the operands of an op and of the ops in its regions."""
     for inner in walk(op):
         yield from inner.operands
@@ -162,15 +163,7 @@ def _outside(op: Operation) -> Iterator[SSAValue]:
     inside = {v for inner in walk(op) for v in inner.results}
     inside |= {v for inner in walk(op) for r in inner.regions for b in r.blocks for v in b.args}
     operands = set(op.operands)
-    return (v for v in _used(op) if v not in inside and v not in operands)
-
-
-def _leaves(op: Operation) -> Iterator[SSAValue]:
-    for v in op.operands:
-        if isinstance(v.owner, TupleOp):
-            yield from _leaves(v.owner)
-        else:
-            yield v
+    return (v for v in used(op) if v not in inside and v not in operands)
 
 
 def split(

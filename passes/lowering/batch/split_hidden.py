@@ -26,9 +26,9 @@ from neuronir.dialects.hlo.constants import ConstantOp, constant_array, constant
 from neuronir.dialects.hlo.elementwise import AddOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.batch.slices import slice_of
 from neuronir.passes.lowering.entry import entry_on
-from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.streaming.dims import (
     ELEMENTWISE,
     WHOLE,

@@ -16,8 +16,8 @@ from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.flops import useful_flops
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layers.repetition import find_repetitions
-from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.products.epilogue import COMPOSITES
 from neuronir.passes.lowering.streaming.size import VIEWS
 from neuronir.passes.statistics import record

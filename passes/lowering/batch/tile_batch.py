@@ -14,10 +14,10 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.hlo.linear import ConvolutionOp
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.dtypes import byte_size
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.batch.parts import in_one_piece
 from neuronir.passes.lowering.batch.split_batch import BatchRegion, split
 from neuronir.passes.lowering.entry import entry_on
-from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, spread
 from neuronir.passes.statistics import record
 

@@ -12,12 +12,12 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.hlo.flops import useful_flops
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.support.walking import walk
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.batch.footprint import Footprint
 from neuronir.passes.lowering.batch.halo import banded_copy, needed
 from neuronir.passes.lowering.batch.parts import Piece, write_parts
+from neuronir.passes.lowering.batch.split_batch import used
 from neuronir.passes.lowering.entry import entry_on
-from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.streaming.size import nbytes
 from neuronir.passes.statistics import record
 
@@ -160,7 +160,7 @@ class _Finder:
             if op is self.block.last_op:
                 break
             if not self._joins(op) and self.made:
-                if any(v in self.made or v in self.outside for v in _used(op)):
+                if any(v in self.made or v in self.outside for v in used(op)):
                     self.outside.update(op.results)
         self._close()
         return self.found
@@ -183,7 +183,7 @@ class _Finder:
         return self._extends(op)
 
     def _extends(self, op: Operation) -> bool:
-        if len(self.ops) == LONGEST or any(v in self.outside for v in _used(op)):
+        if len(self.ops) == LONGEST or any(v in self.outside for v in used(op)):
             return False
         best = self._fewest([*self.ops, op])
         if best is None:
@@ -220,8 +220,3 @@ class _Finder:
                 return bands
             count += 1
         return None
-
-
-def _used(op: Operation) -> set[SSAValue]:
-    """Return the operands of an op and of the ops in its regions."""
-    return {v for inner in walk(op) for v in inner.operands}

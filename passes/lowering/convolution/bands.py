@@ -17,8 +17,8 @@ from xdsl.ir import SSAValue
 from neuronir.dialects.hlo.linear import ConvolutionOp
 from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.ops import View
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.convolution.numbers import Operands, numbers_of_op
-from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, join, row_major
 from neuronir.passes.lowering.layouts.values import (
     Partition,

@@ -36,6 +36,7 @@ from neuronir.passes.lowering.layouts.layout import (
     join,
     merge,
     row_major,
+    span,
     split_at,
     tile,
     tile_width,
@@ -47,7 +48,7 @@ from neuronir.passes.lowering.products.epilogue import Epilogue, find_epilogue
 from neuronir.passes.lowering.products.evict import Evict
 from neuronir.passes.lowering.products.operand_types import check_operands
 from neuronir.passes.lowering.products.walks import column_blocks, run_of
-from neuronir.passes.lowering.state import Lowering, span
+from neuronir.passes.lowering.state import Lowering
 
 
 def lower_convolution(state: Lowering, op: Operation) -> None:

@@ -24,7 +24,7 @@ from neuronir.dialects.hlo.data_movement import (
 from neuronir.dialects.hlo.linear import ConvolutionOp, DotOp
 from neuronir.dialects.hlo.reduction import ReduceOp
 from neuronir.dialects.nc.enums import DType
-from neuronir.dialects.support.shapes import extents
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layouts.layout import (
     Atom,
     atom,
@@ -63,11 +63,6 @@ class Demand:
             if not any(a.stride < f.end and f.stride < a.end for a, _ in layout for f in self.free)
         ]
         return max(found, key=lambda item: item[1])[0] if found else None
-
-
-def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """Return the static shape of a tensor value."""
-    return extents(cast(TensorType, value.type))
 
 
 def inner_tile(atoms: tuple[Atom, ...], limit: int) -> tuple[Partition, int]:

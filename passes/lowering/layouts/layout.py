@@ -172,9 +172,9 @@ class Form:
             step = _inside(a, other)
             if step is not None:
                 return stride * step
-            if _meets(a, other):
+            if meet(a, other):
                 return None
-        if any(_meets(a, other) for other, _ in self.partition):
+        if any(meet(a, other) for other, _ in self.partition):
             return None
         return 0
 
@@ -184,9 +184,9 @@ class Form:
             inside = _inside(a, other)
             if inside is not None:
                 return step * inside
-            if _meets(a, other):
+            if meet(a, other):
                 return None
-        if any(_meets(a, other) for other, _ in self.free):
+        if any(meet(a, other) for other, _ in self.free):
             return None
         return 0
 
@@ -227,8 +227,14 @@ def _inside(a: Atom, other: Atom) -> int | None:
     return None
 
 
-def _meets(a: Atom, other: Atom) -> bool:
-    return a.stride < other.end and other.stride < a.end
+def meet(a: Atom, b: Atom) -> bool:
+    """Return whether two atoms have digits in common."""
+    return a.stride < b.end and b.stride < a.end
+
+
+def span(partition: Iterable[tuple[Atom, int]]) -> int:
+    """Return the number of partitions of (atom, step) pairs, with gaps between them."""
+    return sum((a.size - 1) * s for a, s in partition) + 1
 
 
 def partition_signature(form: Form) -> tuple[tuple[Atom, int], ...]:

@@ -14,7 +14,7 @@ from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
-from neuronir.passes.lowering.layouts.demand import shape_of
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.products.norm_sides import features_of
 
 STATIONARY = "nc.stationary"

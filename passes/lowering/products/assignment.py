@@ -27,8 +27,9 @@ from neuronir.dialects.hlo.unary import ConvertOp
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layers.twins import NO_TWINS
-from neuronir.passes.lowering.layouts.demand import Demand, shape_of
+from neuronir.passes.lowering.layouts.demand import Demand
 from neuronir.passes.lowering.layouts.layout import Atom
 from neuronir.passes.lowering.products.sides import (
     dims_of,

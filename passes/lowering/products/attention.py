@@ -24,6 +24,7 @@ from neuronir.passes.lowering.layouts.layout import (
     atom,
     dense,
     join,
+    span,
     split_at,
     tile,
     tile_width,
@@ -33,7 +34,7 @@ from neuronir.passes.lowering.layouts.views import chunks, numbers_of, plan
 from neuronir.passes.lowering.products.attention_match import Attention, match_attention
 from neuronir.passes.lowering.products.dot import Dot, lower_dot
 from neuronir.passes.lowering.products.sides import pairs_of
-from neuronir.passes.lowering.state import Lowering, span
+from neuronir.passes.lowering.state import Lowering
 
 
 def lower_product(state: Lowering, op: Operation) -> None:

@@ -10,8 +10,8 @@ from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import splat
-from neuronir.passes.lowering.layouts.demand import shape_of
 
 PLAIN = (
     "hlo.broadcast",

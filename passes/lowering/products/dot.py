@@ -20,8 +20,10 @@ from neuronir.passes.lowering.layouts.layout import (
     dense,
     dim_atoms,
     divisor,
+    meet,
     merge,
     row_major,
+    span,
     split_at,
     tile,
     tile_width,
@@ -46,7 +48,6 @@ from neuronir.passes.lowering.products.sides import (
     dims_of,
     divides,
     flipped,
-    meet,
     moved,
     pairs_of,
     product,
@@ -62,7 +63,7 @@ from neuronir.passes.lowering.products.walks import (
     strides_of,
     walk,
 )
-from neuronir.passes.lowering.state import Lowering, span
+from neuronir.passes.lowering.state import Lowering
 
 WEIGHT_PIECE_BYTES = 32768
 """Bytes per partition above which an operand that is not on the chip is loaded in pieces."""

@@ -11,7 +11,7 @@ from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
-from neuronir.passes.lowering.layouts.demand import shape_of
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layouts.layout import Form, atom, row_major
 from neuronir.passes.lowering.layouts.values import Value
 from neuronir.passes.lowering.products.blocking import Problem

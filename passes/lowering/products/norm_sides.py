@@ -23,10 +23,11 @@ from neuronir.dialects.hlo.linear import ConvolutionOp, DotOp
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.center_norms import parts_of
 from neuronir.passes.lowering.layers.twins import NO_TWINS
-from neuronir.passes.lowering.layouts.demand import Demand, demand, inner_tile, shape_of
-from neuronir.passes.lowering.layouts.layout import dim_atoms
+from neuronir.passes.lowering.layouts.demand import Demand, demand, inner_tile
+from neuronir.passes.lowering.layouts.layout import dim_atoms, meet
 from neuronir.passes.lowering.layouts.values import Partition
 from neuronir.passes.lowering.products.assignment import (
     Loads,
@@ -39,7 +40,7 @@ from neuronir.passes.lowering.products.assignment import (
     transposed,
     wanted_product,
 )
-from neuronir.passes.lowering.products.sides import meet, product
+from neuronir.passes.lowering.products.sides import product
 from neuronir.passes.lowering.products.times import eviction_ns, matmul_ns, sum_ns
 from neuronir.passes.statistics import gains, record
 

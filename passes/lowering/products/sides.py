@@ -95,11 +95,6 @@ def divides(a: Atom, whole: Atom) -> bool:
     return within(a, whole) and (a.ragged or whole.end % a.end == 0 == a.stride % whole.stride)
 
 
-def meet(a: Atom, b: Atom) -> bool:
-    """Return whether two atoms have digits in common."""
-    return a.stride < b.end and b.stride < a.end
-
-
 def product(atoms: Sequence[Atom]) -> int:
     """Return the positions of all atoms together."""
     n = 1

@@ -19,14 +19,14 @@ from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
 from neuronir.passes.lowering.emitter import view_dtype
 from neuronir.passes.lowering.layouts.cover import remaining
-from neuronir.passes.lowering.layouts.layout import Form, dense, dim_atoms, join, merge
+from neuronir.passes.lowering.layouts.layout import Form, dense, dim_atoms, join, merge, span
 from neuronir.passes.lowering.layouts.values import Value, new_value
 from neuronir.passes.lowering.layouts.views import Chunk, Dim, chunks, numbers_of, plan
 from neuronir.passes.lowering.products.norm_sides import features_of
 from neuronir.passes.lowering.rows.normalization import norm_affine
 from neuronir.passes.lowering.rows.softmax import converted
 from neuronir.passes.lowering.rules.reduce import full_value
-from neuronir.passes.lowering.state import Lowering, span
+from neuronir.passes.lowering.state import Lowering
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from xdsl.ir import SSAValue
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.nc.enums import Activation, AluOp, DType
 from neuronir.passes.lowering.layouts.demand import inner_tile
-from neuronir.passes.lowering.layouts.layout import Form, dim_atoms
+from neuronir.passes.lowering.layouts.layout import Form, dim_atoms, span
 from neuronir.passes.lowering.layouts.values import Value, constant_value, new_value, rename_dims
 from neuronir.passes.lowering.layouts.views import chunks, walked
-from neuronir.passes.lowering.state import VIEWS, Lowering, span
+from neuronir.passes.lowering.state import VIEWS, Lowering
 
 
 def batch_norm_affine(state: Lowering, op: CompositeOp) -> tuple[Value, Value] | None:

@@ -14,14 +14,16 @@ from neuronir.passes.lowering.layouts.layout import (
     dense,
     dim_atoms,
     join,
+    meet,
     merge,
     row_major,
+    span,
     split_at,
 )
 from neuronir.passes.lowering.layouts.values import Value
 from neuronir.passes.lowering.layouts.views import Chunk, Dim, chunks, plan
 from neuronir.passes.lowering.rules.reduce import reduction_layout
-from neuronir.passes.lowering.state import Lowering, span
+from neuronir.passes.lowering.state import Lowering
 
 _SOURCE, _NUMBER, _RESULT = range(3)
 
@@ -168,14 +170,14 @@ def rows_of(state: Lowering, value: Value, axes: Sequence[int]) -> Rows | None:
     reduced = merge(dim_atoms(shape, axes))
     kept = [d for d in range(len(shape)) if d not in axes]
     partition = reduction_layout(state, value, reduced, kept)
-    if not partition or any(_meet(a, x) for a, _ in partition for x in reduced):
+    if not partition or any(meet(a, x) for a, _ in partition for x in reduced):
         return None
     form = state.converter.ensure(value, partition, span(partition))
     cuts = {c for s, n in zip(row_major(shape), shape, strict=True) for c in (s, s * n)}
     parts = [b for a, _ in form.free for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))]
     inner = [a for a in parts if any(x.stride <= a.stride and a.end <= x.end for x in reduced)]
     outer = [a for a in parts if a not in inner]
-    if not inner or any(_meet(a, x) for a in outer for x in reduced):
+    if not inner or any(meet(a, x) for a in outer for x in reduced):
         return None
     numbers = Form(form.buffer, form.partition, join(dense(outer)))
     result = Form(form.buffer, form.partition, join(dense((*outer, *inner))))
@@ -189,7 +191,3 @@ def rows_of(state: Lowering, value: Value, axes: Sequence[int]) -> Rows | None:
         return None
     by_rows = value.root().by_rows and any(a.size > 1 for a in outer)
     return Rows(state, form, tuple(outer), tuple(inner), tuple(walk), tuple(dims), by_rows=by_rows)
-
-
-def _meet(a: Atom, b: Atom) -> bool:
-    return a.stride < b.end and b.stride < a.end

@@ -8,10 +8,11 @@ from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
 from neuronir.passes.lowering.emitter import Emitter
+from neuronir.passes.lowering.layouts.layout import span
 from neuronir.passes.lowering.layouts.values import new_value, rename_dims
 from neuronir.passes.lowering.rows.row_work import rows_of
 from neuronir.passes.lowering.rules.reduce import full_value, kept_form
-from neuronir.passes.lowering.state import Lowering, span
+from neuronir.passes.lowering.state import Lowering
 
 FOUND = 8
 """Values that find_index8 searches at once."""

@@ -14,12 +14,12 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.decompositions.row_codes import STEPS
 from neuronir.passes.hlo.decompositions.row_tops import TOP_CODES
 from neuronir.passes.lowering.emitter import Emitter
-from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, dense, join, split_at
+from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, dense, join, span, split_at
 from neuronir.passes.lowering.layouts.natural import in_dimensions
 from neuronir.passes.lowering.layouts.values import new_value, reshape
 from neuronir.passes.lowering.layouts.views import numbers_of, walked
 from neuronir.passes.lowering.rules.reduce import full_value
-from neuronir.passes.lowering.state import Lowering, span
+from neuronir.passes.lowering.state import Lowering
 
 EIGHT = 8
 """Elements that an instruction finds."""

@@ -32,6 +32,7 @@ from neuronir.passes.lowering.layouts.layout import (
     join,
     merge,
     row_major,
+    span,
     split_at,
 )
 from neuronir.passes.lowering.layouts.mirror import mirror, touches
@@ -51,7 +52,7 @@ from neuronir.passes.lowering.layouts.values import (
 from neuronir.passes.lowering.layouts.views import chunks, walked
 from neuronir.passes.lowering.products.in_place import too_large
 from neuronir.passes.lowering.rules.empty import broadcast_scalar
-from neuronir.passes.lowering.state import Lowering, span
+from neuronir.passes.lowering.state import Lowering
 
 
 def lower_reshape(state: Lowering, op: Operation) -> None:

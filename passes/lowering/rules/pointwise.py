@@ -12,11 +12,11 @@ from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.fault import NoLayout
 from neuronir.passes.lowering.layouts.cover import elements_of, nested
-from neuronir.passes.lowering.layouts.layout import Atom, Form, atom
+from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, span
 from neuronir.passes.lowering.layouts.natural import refined, widest
 from neuronir.passes.lowering.layouts.values import Partition, Value
 from neuronir.passes.lowering.layouts.views import chunks, numbers_of, plan
-from neuronir.passes.lowering.state import Lowering, span, union, whole
+from neuronir.passes.lowering.state import Lowering, union, whole
 
 MAX_DIMS = 3
 """Free dims of an instruction with several operands (docs/hardware.md section 2.3: at most four;

@@ -7,12 +7,12 @@ from xdsl.ir import Operation
 from neuronir.dialects.nc.enums import AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
 from neuronir.passes.hlo.recurrences.composite import recurrence_of
-from neuronir.passes.lowering.layouts.layout import Form, atom, join, row_major, split_at
+from neuronir.passes.lowering.layouts.layout import Form, atom, join, row_major, span, split_at
 from neuronir.passes.lowering.layouts.values import Partition, Value, new_value, rename_dims
 from neuronir.passes.lowering.layouts.views import numbers_of
 from neuronir.passes.lowering.rules.reduce import full_value
 from neuronir.passes.lowering.rules.window import window_partition
-from neuronir.passes.lowering.state import Lowering, span
+from neuronir.passes.lowering.state import Lowering
 from neuronir.passes.lowering.state import whole as whole_support
 
 _OPERATORS = {

@@ -22,13 +22,14 @@ from neuronir.passes.lowering.layouts.layout import (
     dim_atoms,
     merge,
     row_major,
+    span,
     split_at,
 )
 from neuronir.passes.lowering.layouts.natural import divides, in_dimensions, workable
 from neuronir.passes.lowering.layouts.values import Value, new_value
 from neuronir.passes.lowering.layouts.views import Dim, chunks, plan, walked
 from neuronir.passes.lowering.rules.elementwise import BINARY, LOGICAL, engine_for
-from neuronir.passes.lowering.state import Lowering, span
+from neuronir.passes.lowering.state import Lowering
 
 
 def reducer(op: Operation, region: Region, dtype: DType) -> AluOp:

@@ -10,12 +10,13 @@ from neuronir.passes.lowering.layouts.layout import (
     join,
     merge,
     row_major,
+    span,
     split_at,
 )
 from neuronir.passes.lowering.layouts.values import Partition, Value, new_value
 from neuronir.passes.lowering.layouts.views import numbers_of
 from neuronir.passes.lowering.rules.reduce import neutral
-from neuronir.passes.lowering.state import Lowering, span
+from neuronir.passes.lowering.state import Lowering
 
 
 def running(

@@ -18,7 +18,15 @@ from neuronir.dialects.support.location import source_name
 from neuronir.passes.hlo.decompositions.windows import cumulative
 from neuronir.passes.lowering.conversion.convert import Converter
 from neuronir.passes.lowering.convolution.padding import padded, renumbered
-from neuronir.passes.lowering.layouts.layout import Form, atom, dim_atoms, join, merge, row_major
+from neuronir.passes.lowering.layouts.layout import (
+    Form,
+    atom,
+    dim_atoms,
+    join,
+    merge,
+    row_major,
+    span,
+)
 from neuronir.passes.lowering.layouts.natural import divides, in_dimensions, workable
 from neuronir.passes.lowering.layouts.values import Partition, Value, new_value, slice_value
 from neuronir.passes.lowering.layouts.views import chunks, plan, walked
@@ -31,7 +39,7 @@ from neuronir.passes.lowering.rules.reduce import (
     with_initial,
 )
 from neuronir.passes.lowering.rules.running import running
-from neuronir.passes.lowering.state import Lowering, span
+from neuronir.passes.lowering.state import Lowering
 
 
 def lower_reduce_window(state: Lowering, op: Operation) -> None:

@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation
 from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.machine import Machine
-from neuronir.passes.lowering.layouts.demand import shape_of
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.products.block_attribute import assign_blocks
 from neuronir.passes.lowering.products.blocking import Blocking, Problem, Tiles
 from neuronir.passes.lowering.products.matrices import is_matrix_product, problem_of

@@ -5,18 +5,19 @@ it. An op preserves the dimension (elementwise ops, reductions of other dimensio
 dimensions of dots), needs an operand whole, or cannot be tiled.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array, ints, tensor_type
 from neuronir.dialects.hlo.control_flow import CompositeOp
-from neuronir.dialects.hlo.data_movement import BroadcastOp, PadOp, SliceOp, TransposeOp
-from neuronir.dialects.hlo.linear import ConvolutionOp, DotOp
-from neuronir.dialects.hlo.reduction import ReduceOp, ReduceWindowOp
-from neuronir.passes.lowering.layouts.demand import shape_of
+from neuronir.dialects.hlo.data_movement import SliceOp
+from neuronir.dialects.hlo.linear import ConvolutionOp
+from neuronir.dialects.tile.interface import DimNeed, Window, tiling_of
+from neuronir.dialects.tile.interface import Tiling as Declared
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layouts.layout import row_major
 from neuronir.passes.lowering.products.assigned import ASSIGNED
 
@@ -34,18 +35,52 @@ ELEMENTWISE = frozenset(
     ).split()
 )
 
+TILED = ELEMENTWISE | frozenset(
+    f"hlo.{name}"
+    for name in (
+        "broadcast transpose reshape slice reduce dot composite convolution reduce_window pad"
+    ).split()
+)
+"""Ops that groups, parts and strands tile."""
+
 
 def spread(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
     """Return the tiling of all operands and results of `op`, if `value` is tiled along `dim`.
 
     `value` is one of them. Returns None if the op cannot work on such tiles.
     """
-    rule = _elementwise if op.name in ELEMENTWISE else _RULES.get(op.name)
-    if rule is None or len(op.results) != 1:
+    if op.name not in TILED or len(op.results) != 1:
         return None
     if not all([isinstance(v.type, TensorType) for v in (*op.operands, *op.results)]):
         return None
-    return rule(op, value, dim)
+    if isinstance(op, CompositeOp):
+        return _composite(op, value, dim)
+    if isinstance(op, ConvolutionOp):
+        return _convolution(op, value, dim)
+    declared = tiling_of(op)
+    if declared is None:
+        return None
+    if declared.regroups:
+        return _reshaped(op, value, dim)
+    return _as_declared(op, declared, value, dim)
+
+
+def _as_declared(op: Operation, declared: Declared, value: SSAValue, dim: int) -> Tiling | None:
+    """Return the tiling along a dimension that needs no neighbours and no other positions."""
+    place: DimNeed = dim
+    if value is not op.results[0]:
+        place = declared.operands[list(op.operands).index(value)][dim]
+    if not isinstance(place, int) or place in declared.whole:
+        return None
+    out: Tiling = {op.results[0]: place} if op.name in ELEMENTWISE else {}
+    for v, needs in zip(op.operands, declared.operands, strict=True):
+        if any(isinstance(n, Window) and n.dim == place for n in needs):
+            return None
+        d = needs.index(place) if place in needs else WHOLE
+        if out.setdefault(v, d) != d:
+            return None
+    out[op.results[0]] = place
+    return out
 
 
 def _convolution(op: ConvolutionOp, value: SSAValue, dim: int) -> Tiling | None:
@@ -59,56 +94,6 @@ def _convolution(op: ConvolutionOp, value: SSAValue, dim: int) -> Tiling | None:
     return {image: batch, weights: WHOLE, op.results[0]: out}
 
 
-def _windowed(op: ReduceWindowOp, value: SSAValue, dim: int) -> Tiling | None:
-    """reduce_window: along a dimension with a window of size one."""
-    if len(op.operands) != 2 or value is op.operands[1]:
-        return None
-    pads = ints(op.padding)
-    still = ints(op.window_dimensions)[dim] == ints(op.window_strides)[dim] == 1
-    if not still or any(pads[2 * dim : 2 * dim + 2]) or ints(op.base_dilations)[dim] != 1:
-        return None
-    return {op.operands[0]: dim, op.operands[1]: WHOLE, op.results[0]: dim}
-
-
-def _padded(op: PadOp, value: SSAValue, dim: int) -> Tiling | None:
-    """pad: along a dimension that is not padded."""
-    if value is op.operands[1]:
-        return None
-    edges = (op.edge_padding_low, op.edge_padding_high, op.interior_padding)
-    if any(ints(p)[dim] for p in edges):
-        return None
-    return {op.operands[0]: dim, op.operands[1]: WHOLE, op.results[0]: dim}
-
-
-def _elementwise(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
-    shape = shape_of(op.results[0])
-    if shape_of(value) != shape:
-        return None
-    out: Tiling = {v: dim for v in op.results}
-    for v in op.operands:
-        out[v] = dim if shape_of(v) == shape else WHOLE
-    return out
-
-
-def _renamed(op: BroadcastOp | TransposeOp, value: SSAValue, dim: int) -> Tiling | None:
-    """broadcast and transpose: dimension i of the operand is dimension dims[i] of the result."""
-    source, result = op.operands[0], op.results[0]
-    if isinstance(op, BroadcastOp):
-        dims = list(ints(op.dimensions))
-    else:
-        permutation = ints(op.permutation)
-        dims = [permutation.index(i) for i in range(len(permutation))]
-    n = shape_of(value)[dim]
-    if value is result:
-        if dim not in dims:
-            return {result: dim, source: WHOLE}
-        i = dims.index(dim)
-        return {result: dim, source: i if shape_of(source)[i] == n else WHOLE}
-    if shape_of(result)[dims[dim]] != n:
-        return None
-    return {source: dim, result: dims[dim]}
-
-
 def _reshaped(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
     """reshape: a dimension of the same size at the same stride of the numbering."""
     source, result = op.operands[0], op.results[0]
@@ -119,60 +104,6 @@ def _reshaped(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
         if n == mine[dim] and s == stride:
             return {value: dim, other: d}
     return None
-
-
-def _sliced(op: SliceOp, value: SSAValue, dim: int) -> Tiling | None:
-    """slice: along a dimension that it keeps."""
-    source, result = op.operands[0], op.results[0]
-    if shape_of(source)[dim] != shape_of(result)[dim]:
-        return None
-    return {source: dim, result: dim}
-
-
-def _reduced(op: ReduceOp, value: SSAValue, dim: int) -> Tiling | None:
-    if len(op.operands) != 2:
-        return None
-    source, initial = op.operands
-    reduced = ints(op.dimensions)
-    kept = [d for d in range(len(shape_of(source))) if d not in reduced]
-    if value is source:
-        if dim in reduced:
-            return None
-        return {source: dim, initial: WHOLE, op.results[0]: kept.index(dim)}
-    if value is op.results[0]:
-        return {source: kept[dim], initial: WHOLE, value: dim}
-    return None
-
-
-def _dot(op: DotOp, value: SSAValue, dim: int) -> Tiling | None:
-    lhs, rhs = op.operands
-    result = op.results[0]
-    batch = (ints(op.lhs_batch_dims), ints(op.rhs_batch_dims))
-    free = []
-    for which, contracted in enumerate((op.lhs_contracting_dims, op.rhs_contracting_dims)):
-        rank = len(shape_of(op.operands[which]))
-        taken = (*batch[which], *ints(contracted))
-        free.append([d for d in range(rank) if d not in taken])
-    nb, nl = len(batch[0]), len(free[0])
-    if value is result:
-        place = dim
-    else:
-        which = 0 if value is lhs else 1
-        if dim in batch[which]:
-            place = batch[which].index(dim)
-        elif dim in free[which]:
-            place = nb + free[which].index(dim) + (nl if which else 0)
-        else:
-            return None
-    if place < nb:
-        left, right = batch[0][place], batch[1][place]
-    elif place < nb + nl:
-        left, right = free[0][place - nb], WHOLE
-    else:
-        left, right = WHOLE, free[1][place - nb - nl]
-    if lhs is rhs and left != right:
-        return None
-    return {lhs: left, rhs: right, result: place}
 
 
 def _composite(op: CompositeOp, value: SSAValue, dim: int) -> Tiling | None:
@@ -191,20 +122,6 @@ def _composite(op: CompositeOp, value: SSAValue, dim: int) -> Tiling | None:
         return None
     out[op.results[0]] = result
     return out
-
-
-_RULES: dict[str, Callable[[Any, SSAValue, int], Tiling | None]] = {
-    "hlo.broadcast": _renamed,
-    "hlo.transpose": _renamed,
-    "hlo.reshape": _reshaped,
-    "hlo.slice": _sliced,
-    "hlo.reduce": _reduced,
-    "hlo.dot": _dot,
-    "hlo.composite": _composite,
-    "hlo.convolution": _convolution,
-    "hlo.reduce_window": _windowed,
-    "hlo.pad": _padded,
-}
 
 
 def tiling_of_region(op: CompositeOp, value: SSAValue, dim: int) -> Tiling | None:

@@ -7,7 +7,7 @@ from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.machine import Machine
-from neuronir.passes.lowering.layouts.demand import shape_of
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layouts.layout import divisor
 from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling
 from neuronir.passes.lowering.streaming.group import Group

@@ -12,9 +12,9 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from neuronir.dialects.hlo.data_movement import BroadcastOp
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layers.repetition import Repetition
 from neuronir.passes.lowering.layers.shortened import shortened
-from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.products.block_attribute import blockable
 from neuronir.passes.lowering.streaming.blockwise import from_end_to_end
 from neuronir.passes.lowering.streaming.dims import WHOLE

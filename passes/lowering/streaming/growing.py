@@ -7,7 +7,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.machine import Machine
-from neuronir.passes.lowering.layouts.demand import shape_of
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.streaming.dims import ELEMENTWISE, WHOLE, Tiling, spread
 from neuronir.passes.lowering.streaming.size import nbytes
 

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
-from neuronir.passes.lowering.layouts.layout import Atom, atom, split_at
-from neuronir.passes.tile.layouts.maps import Partition, own, positions, repeats, span
+from neuronir.passes.lowering.layouts.layout import Atom, atom, span, split_at
+from neuronir.passes.tile.layouts.maps import Partition, own, positions, repeats
 from neuronir.passes.tile.layouts.stacks import stacked
 
 

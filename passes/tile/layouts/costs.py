@@ -14,10 +14,10 @@ from xdsl.ir import SSAValue
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.tile.rules import shape_of
-from neuronir.passes.lowering.layouts.layout import row_major
+from neuronir.passes.lowering.layouts.layout import row_major, span
 from neuronir.passes.tile.layouts.candidates import candidates
 from neuronir.passes.tile.layouts.conversions import Parts, Way, way
-from neuronir.passes.tile.layouts.maps import Partition, own, positions, repeats, span
+from neuronir.passes.tile.layouts.maps import Partition, own, positions, repeats
 
 NEVER = float("inf")
 ELEMENT_NS = 0.5

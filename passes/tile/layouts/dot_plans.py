@@ -10,7 +10,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.tile.interface import REDUCED, tiling_of
 from neuronir.dialects.tile.rules import contracting, shape_of
 from neuronir.passes.hlo.support.values import ints
-from neuronir.passes.lowering.layouts.layout import Atom, atom, row_major
+from neuronir.passes.lowering.layouts.layout import Atom, atom, row_major, span
 from neuronir.passes.tile.layouts.candidates import candidates, digits
 from neuronir.passes.tile.layouts.costs import ELEMENT_NS, START_NS, Costs
 from neuronir.passes.tile.layouts.maps import (
@@ -19,7 +19,6 @@ from neuronir.passes.tile.layouts.maps import (
     in_order,
     own,
     positions,
-    span,
     through_dims,
 )
 from neuronir.passes.tile.layouts.plans import Plan, dtype, register_plans

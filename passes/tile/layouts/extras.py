@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
 from neuronir.passes.hlo.support.values import ints
+from neuronir.passes.lowering.layouts.layout import span
 from neuronir.passes.tile.layouts.candidates import candidates
 from neuronir.passes.tile.layouts.maps import (
     SLICES,
@@ -19,7 +20,6 @@ from neuronir.passes.tile.layouts.maps import (
     own,
     positions,
     repeats,
-    span,
     through_dims,
 )
 from neuronir.passes.tile.layouts.values import Values

@@ -20,11 +20,6 @@ from neuronir.passes.tile.whole import MARK
 Partition = tuple[tuple[Atom, int], ...]
 
 
-def span(partition: Partition) -> int:
-    """Return the number of partitions."""
-    return sum((a.size - 1) * s for a, s in partition) + 1
-
-
 def positions(partition: Partition) -> int:
     """Return the positions of all digits together."""
     return prod(a.size for a, _ in partition)

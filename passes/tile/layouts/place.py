@@ -16,6 +16,7 @@ from neuronir.passes.lowering.layouts.layout import (
     join,
     merge,
     row_major,
+    span,
     split_at,
 )
 from neuronir.passes.tile.layouts.maps import (
@@ -25,7 +26,6 @@ from neuronir.passes.tile.layouts.maps import (
     own,
     repeated,
     repeats,
-    span,
 )
 
 

@@ -15,6 +15,7 @@ from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.tile.rules import ELEMENTWISE, combiner, shape_of
 from neuronir.passes.hlo.support.values import integer, ints
+from neuronir.passes.lowering.layouts.layout import span
 from neuronir.passes.tile.layouts.candidates import candidates
 from neuronir.passes.tile.layouts.costs import ELEMENT_NS, START_NS, Costs, contiguous
 from neuronir.passes.tile.layouts.maps import (
@@ -23,7 +24,6 @@ from neuronir.passes.tile.layouts.maps import (
     everywhere,
     own,
     positions,
-    span,
     through_dims,
 )
 from neuronir.passes.tile.row_composites import axis_of, row_passes, rule_name

@@ -6,9 +6,9 @@ write the other (docs/hardware.md).
 """
 
 from neuronir.dialects.nc.machine import Machine
-from neuronir.passes.lowering.layouts.layout import split_at
+from neuronir.passes.lowering.layouts.layout import span, split_at
 from neuronir.passes.lowering.layouts.views import numbers_of
-from neuronir.passes.tile.layouts.maps import Partition, span
+from neuronir.passes.tile.layouts.maps import Partition
 
 
 def stacked(machine: Machine, low: Partition, high: Partition) -> Partition | None:

@@ -16,6 +16,7 @@ from neuronir.dialects.tile.layout import layout_of
 from neuronir.dialects.tile.ops import EmptyOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import integer
+from neuronir.passes.hlo.support.walk import leaves
 from neuronir.passes.lowering.conversion.memory import copy_in_hbm
 from neuronir.passes.lowering.conversion.transfers import hbm_form
 from neuronir.passes.lowering.layouts.columns import by_columns
@@ -205,17 +206,6 @@ def lower_return(state: Lower, op: Operation) -> None:
             store(state, value, target)
 
 
-def leaves(op: Operation) -> list[SSAValue]:
-    """Return the arrays of a return or a tuple, in order."""
-    out: list[SSAValue] = []
-    for v in op.operands:
-        if isinstance(v.owner, Operation) and v.owner.name == "hlo.tuple":
-            out += leaves(v.owner)
-        else:
-            out.append(v)
-    return out
-
-
 def arguments(state: Lower, block: Block) -> Iterator[tuple[int, SSAValue]]:
     """Return the arguments with readers."""
     for i, argument in enumerate(block.args):
@@ -225,4 +215,4 @@ def arguments(state: Lower, block: Block) -> Iterator[tuple[int, SSAValue]]:
             yield i, argument
 
 
-__all__ = ["Held", "Lazy", "View", "arguments", "leaves", "store", "transfer"]
+__all__ = ["Held", "Lazy", "View", "arguments", "store", "transfer"]

@@ -16,10 +16,9 @@ from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.constants.bound import Constants
 from neuronir.passes.lowering.conversion.convert import Converter
 from neuronir.passes.lowering.emitter import Emitter
-from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.lowering.layouts.layout import Form, span
 from neuronir.passes.lowering.names import name_for
 from neuronir.passes.tile.layouts.costs import Weights
-from neuronir.passes.tile.layouts.maps import span
 from neuronir.passes.tile.layouts.place import Place, from_layout
 from neuronir.passes.tile.lower.banks import Request
 from neuronir.passes.tile.lower.indices import Indices

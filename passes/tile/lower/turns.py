@@ -8,10 +8,10 @@ from xdsl.ir import Operation
 
 from neuronir.dialects.nc.enums import DType, Engine
 from neuronir.dialects.nc.ops import View
-from neuronir.passes.lowering.layouts.layout import Atom, Form, dense, merge, split_at
+from neuronir.passes.lowering.layouts.layout import Atom, Form, dense, merge, span, split_at
 from neuronir.passes.lowering.layouts.views import numbers_of
 from neuronir.passes.tile.layouts.conversions import Parts, Way
-from neuronir.passes.tile.layouts.maps import positions, span
+from neuronir.passes.tile.layouts.maps import positions
 from neuronir.passes.tile.lower.dot import column_block
 from neuronir.passes.tile.lower.memory import copy
 from neuronir.passes.tile.lower.state import Lower
