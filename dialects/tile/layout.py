@@ -13,7 +13,7 @@ is the same row on 128 partitions. If digits span dimensions, a single list cove
 tensor without an encoding is in HBM, row-major.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -144,17 +144,3 @@ def with_layout(type_: TensorType[Attribute], layout: Layout | None) -> TensorTy
     if layout is None:
         return TensorType(type_.element_type, type_.get_shape())
     return TensorType(type_.element_type, type_.get_shape(), LayoutAttr(layout))
-
-
-def dense_strides(sizes: Sequence[int], innermost: int = 1) -> list[int]:
-    """Return strides of dense digits (outermost first)."""
-    strides: list[int] = []
-    for size in reversed(sizes):
-        strides.insert(0, innermost)
-        innermost *= size
-    return strides
-
-
-def digits_text(layouts: Iterable[Layout]) -> str:
-    """Describe layouts in messages."""
-    return ", ".join(f"<{layout}>" for layout in layouts)

@@ -132,12 +132,6 @@ def is_number(array: Array, number: float) -> bool:
     return array.dtype.kind != "c" and bool(array == number)
 
 
-def in_main_block(value: SSAValue, op: Operation) -> bool:
-    """Return whether the value is made in the same block as the op (or is an argument of it)."""
-    owner = value.owner
-    return (owner.parent if isinstance(owner, Operation) else owner) is op.parent
-
-
 def filled_with(value: Attribute) -> Array | None:
     """Return the value that fills a constant of several elements; None if it is not uniform.
 
