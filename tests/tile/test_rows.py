@@ -1,5 +1,6 @@
 """Searches and sorts of rows, against XLA: ties, infinities, NaN, signs of zero, odd sizes."""
 
+from math import prod
 from typing import Literal
 
 import ml_dtypes
@@ -9,7 +10,8 @@ import pytest
 from neuronir.dialects.nc.machine import get_machine
 from neuronir.driver import CompileOptions, compile_text
 from neuronir.passes.hlo.decompositions.searches import LONG, cut_row
-from neuronir.passes.lowering.layouts.layout import atom
+from neuronir.passes.lowering.layouts.layout import atom, row_major
+from neuronir.passes.lowering.layouts.views import numbers_of
 from neuronir.passes.tile.lower.dot import column_blocks
 from neuronir.targets.simulator.functional import Options, run
 from tests.oracle import run_xla
@@ -112,15 +114,27 @@ def test_pieces_of_rows(n: int, rows: int) -> None:
 
 
 def test_columns_of_a_prime_number() -> None:
-    bank = 512
+    machine = get_machine("trn1")
     found: list[int] = []
-    for first, inner, beside in column_blocks([atom(3, 1733), atom(1733, 1)], bank):
+    for first, inner, beside in column_blocks([atom(3, 1733), atom(1733, 1)], machine):
         (a,) = inner
         rounds = beside[-1] if len(beside) > 1 else None
         for i in range(rounds.size if rounds else 1):
             begin = first + (i * rounds.stride if rounds else 0)
             found += range(begin, begin + a.size)
     assert found == list(range(1733))
+
+
+@pytest.mark.parametrize("shape", [(29, 29), (3, 31, 37), (58, 29), (7, 600), (2, 5, 6, 7)])
+def test_columns_of_odd_digits(shape: tuple[int, ...]) -> None:
+    """Each column is in one matmul, and none is larger than a bank."""
+    columns = [atom(n, s) for n, s in zip(shape, row_major(shape), strict=True)]
+    found: list[int] = []
+    for first, inner, beside in column_blocks(columns, get_machine("trn1")):
+        numbers = numbers_of(inner)
+        assert len(numbers) <= 512
+        found += [first + start + n for start in numbers_of(beside) for n in numbers]
+    assert sorted(found) == list(range(prod(shape)))
 
 
 SORT = """HloModule m

@@ -1,9 +1,10 @@
 // RUN: neuron-opt %s -p 'lower-tile-to-nc{target=inf1}' | filecheck %s
 
-// The columns of a product end where the digits of the copy beside it end: 320 columns are 5 times
-// its inner digit, while 480, the largest part of 960 that a bank holds, are 7.5 times.
+// The columns of a product end where the digits of the copy beside it end: 512 and 448 columns are
+// 8 and 7 times its inner digit, while 480, half of 960, are 7.5 times.
 
-// CHECK-COUNT-3: nc.matmul (%d_psum{{[_0-9]*}}[0:64 | 320:1 | 0])
+// CHECK: nc.matmul (%d_psum{{[_0-9]*}}[0:64 | 512:1 | 0])
+// CHECK: nc.matmul (%d_psum{{[_0-9]*}}[0:64 | 448:1 | 0])
 // CHECK-NOT:     nc.matmul
 module attributes {nc.machine = "inf1", neuronir.phase = "tiled"} {
   func.func @main(%w: tensor<64x64xbf16>, %x: tensor<64x960xbf16>, %y: tensor<64x960xf32>) -> tensor<64x960xf32> {

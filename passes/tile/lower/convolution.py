@@ -16,7 +16,7 @@ from neuronir.passes.lowering.convolution.numbers import numbers_of_op
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, row_major, split_at
 from neuronir.passes.lowering.layouts.views import numbers_of
 from neuronir.passes.tile.layouts.maps import cut
-from neuronir.passes.tile.lower.dot import column_block, hand_on, together
+from neuronir.passes.tile.lower.dot import blocks_beside, hand_on, together
 from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.lower.values import Piece
 
@@ -49,25 +49,39 @@ class Convolution:
         """Compute the result one PSUM bank at a time."""
         state = self.state
         here = state.emitter.source
-        edges = {c for s, n in zip(self.strides, self.shape, strict=True) for c in (s, s * n)}
+        edges = self._edges()
         rows = [b for a, _ in self.form.partition for b in split_at(a, edges) or (a,)]
         count = max(1, prod(a.size for a in rows))
-        free = [b for a, _ in self.form.free for b in split_at(a, edges) or (a,)]
-        columns = [a for a in free if (self._dim(a) == self.n.o_feature) != self.features_on_rows]
-        outer = [a for a in free if a not in columns]
-        inner, beside = column_block(columns, self.bank)
-        width = prod(a.size for a in inner)
-        group: list[Atom] = []
-        if not beside:
-            group, outer = together(outer, width, self.bank)
-        for number in numbers_of([*outer, *beside]):
-            psum = state.psum(count, prod(a.size for a in group) * width, of=self.source)
-            state.emitter.source = self.source
-            for i, extra in enumerate(numbers_of(group)):
-                target = replace(psum, free=((1, width),), offset=i * width)
-                self._matmuls(target, number + extra, rows, inner)
-            state.emitter.source = here
-            yield Piece(psum, number, (*group, *inner))
+        blocks, outer = blocks_beside(self._free, self._moves, others, state.machine)
+        for first, inner, beside in blocks:
+            width = prod(a.size for a in inner)
+            group: list[Atom] = []
+            rest = outer
+            if not beside:
+                group, rest = together(outer, width, self.bank)
+            for number in numbers_of([*rest, *beside]):
+                psum = state.psum(count, prod(a.size for a in group) * width, of=self.source)
+                state.emitter.source = self.source
+                for i, extra in enumerate(numbers_of(group)):
+                    target = replace(psum, free=((1, width),), offset=i * width)
+                    self._matmuls(target, first + number + extra, rows, inner)
+                state.emitter.source = here
+                yield Piece(psum, first + number, (*group, *inner))
+
+    def _edges(self) -> set[int]:
+        """Return where dimensions of the result start and end."""
+        return {c for s, n in zip(self.strides, self.shape, strict=True) for c in (s, s * n)}
+
+    def _free(self, beside: Sequence[Form]) -> list[Atom]:
+        """Return the free result digits, split at dimensions and at the digits of the copies
+        `beside`.
+        """
+        edges = self._edges() | {c for f in beside for a in f.atoms() for c in (a.stride, a.end)}
+        return [b for a, _ in self.form.free for b in split_at(a, edges) or (a,)]
+
+    def _moves(self, a: Atom) -> bool:
+        """Return whether a digit is one of columns."""
+        return (self._dim(a) == self.n.o_feature) != self.features_on_rows
 
     def _dim(self, a: Atom) -> int:
         return next(

@@ -1,12 +1,13 @@
 """Lower hlo.dot: matmul tiles accumulate in PSUM, and the reader evicts the product."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.nc.enums import AluOp, DType, Engine
+from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.interface import tiling_of
@@ -294,22 +295,6 @@ class Product:
             depth = step * size
         return depth, rounds
 
-    def _columns(
-        self, moving: Collection[int], beside: Sequence[Form]
-    ) -> tuple[list[Block], list[Atom]]:
-        """Return the columns of the matmuls, and the other free digits.
-
-        A bank may end inside a digit of a copy that is read with it: the columns are then split at
-        the ends of the copies' digits first.
-        """
-        for cuts in ((), beside):
-            free = self._free(cuts)
-            columns = [a for a in free if self._dim(a) in moving]
-            blocks = list(column_blocks(columns, self.bank))
-            if all(plan(beside, inner) is not None for _, inner, _ in blocks):
-                break
-        return blocks, [a for a in free if self._dim(a) not in moving]
-
     def pieces(self, others: Sequence[Form] = ()) -> Iterator[Piece]:
         """Compute the result one PSUM bank at a time."""
         state, s, v = self.state, self.stationary, 1 - self.stationary
@@ -324,7 +309,10 @@ class Product:
             for b in self._cut_rows(a, border)
         ]
         count = max(1, prod(a.size for a in rows))
-        blocks, outer = self._columns({d for d in self.maps[v] if d >= batch}, others)
+        moving = {d for d in self.maps[v] if d >= batch}
+        blocks, outer = blocks_beside(
+            self._free, lambda a: self._dim(a) in moving, others, state.machine
+        )
         contraction = self._contracted()
         stationary = [self._access(s, a) for a in rows]
         depth = self.depth
@@ -417,28 +405,79 @@ class Product:
             self.state.emitter.matmul(target, a, b, i > 0)
 
 
-FEW_COLUMNS = 64
-"""Matmuls with fewer columns take as long as with this many."""
+MOST_DIGITS = 3
+"""Limit of digits of the columns of a matmul."""
 
 
-def column_blocks(columns: Sequence[Atom], bank: int) -> Iterator[Block]:
-    """Split the columns of a dot into matmuls of at most `bank`.
+def blocks_beside(
+    free_of: Callable[[Sequence[Form]], list[Atom]],
+    moves: Callable[[Atom], bool],
+    beside: Sequence[Form],
+    machine: Machine,
+) -> tuple[list[Block], list[Atom]]:
+    """Return the columns of the matmuls of a product, and the other free digits.
+
+    `free_of` gives the free digits of the result, split at the ends of some copies' digits, and
+    `moves` says which are columns. A bank may end inside a digit of a copy that is read with it, or
+    contain the end of one: the columns are then split at the ends of the copies' digits first.
+    """
+    for cuts in ((), beside):
+        free = free_of(cuts)
+        columns = [a for a in free if moves(a)]
+        blocks = list(column_blocks(columns, machine))
+        parts = [inner for _, inner, _ in blocks]
+        if all(plan(beside, inner) is not None for inner in parts) and not any(
+            _straddles(a, columns, form) for inner in parts for a in inner for form in beside
+        ):
+            break
+    return blocks, [a for a in free if not moves(a)]
+
+
+def _straddles(part: Atom, columns: Sequence[Atom], form: Form) -> bool:
+    """Return whether a digit of a copy ends inside of a part of a column, in one of its
+    repetitions.
+    """
+    whole = next(a for a in columns if a.stride <= part.stride and part.end <= a.end)
+    ends = {c for a in form.atoms() for c in (a.stride, a.end)}
+    return any(part.stride < c < whole.end and c % part.end for c in ends)
+
+
+def column_blocks(columns: Sequence[Atom], machine: Machine) -> Iterator[Block]:
+    """Split the columns of a dot into matmuls that fit a PSUM bank.
 
     Returns where the columns of one kind of matmul start, their sizes, and the digits that repeat
-    them. There is one kind, or equal parts and a shorter last one if a digit has no suitable
-    divisor.
+    them. There is one kind, or equal parts and a shorter last one if that is faster, because the
+    digit that does not fit has no suitable divisor: 29 rows of 29 columns are 15 and 14 rows.
     """
+    bank = machine.psum_bank_bytes // DType.F32.size
     inner, beside = column_block(columns, bank)
-    last = columns[-1] if columns else None
-    if last is None or last.size <= bank or prod(a.size for a in inner) >= FEW_COLUMNS:
+    cut = next((i for i in reversed(range(len(columns))) if _width(columns[i:]) > bank), None)
+    if cut is None or len(columns) - cut > MOST_DIGITS:
         yield 0, inner, beside
         return
-    size = -(-last.size // -(-last.size // bank))
+    last, inside, outer = columns[cut], list(columns[cut + 1 :]), list(columns[:cut])
+    size = -(-last.size // -(-last.size // (bank // _width(inside))))
     whole, left = last.size // size, last.size % size
-    outer = list(columns[:-1])
-    yield 0, [atom(size, last.stride)], [*outer, atom(whole, last.stride * size)]
+    parts = whole * _columns_time(size * _width(inside), machine)
     if left:
-        yield whole * size * last.stride, [atom(left, last.stride)], outer
+        parts += _columns_time(left * _width(inside), machine)
+    even = last.size * _width(inside) // _width(inner) * _columns_time(_width(inner), machine)
+    if even <= parts:
+        yield 0, inner, beside
+        return
+    yield 0, [atom(size, last.stride), *inside], [*outer, atom(whole, last.stride * size)]
+    if left:
+        yield whole * size * last.stride, [atom(left, last.stride), *inside], outer
+
+
+def _width(digits: Sequence[Atom]) -> int:
+    return prod(a.size for a in digits)
+
+
+def _columns_time(width: int, machine: Machine) -> float:
+    """Return the cycles of a matmul with so many columns."""
+    load = machine.pe_columns / machine.stationary_load_divisor
+    return max(machine.matmul_min_cycles, width) + machine.matmul_overhead_cycles + load
 
 
 def _starts(parts: Sequence[tuple[Atom, int]]) -> list[tuple[int, int]]:
@@ -455,8 +494,8 @@ def column_block(columns: Sequence[Atom], bank: int) -> tuple[list[Atom], list[A
     beside: list[Atom] = []
     width = 1
     for a in reversed(columns):
-        if beside or width * a.size > bank or len(inner) == 3:
-            room = bank // width if not beside and len(inner) < 3 else 1
+        if beside or width * a.size > bank or len(inner) == MOST_DIGITS:
+            room = bank // width if not beside and len(inner) < MOST_DIGITS else 1
             size = max(d for d in range(1, a.size + 1) if a.size % d == 0 and d <= room)
             if size > 1:
                 inner.insert(0, atom(size, a.stride))
