@@ -53,7 +53,7 @@ KEYS = {"threefry2x32": 2, "rbg": 4}
 
 
 def drawn(
-    function: Callable[[Any], Any], generator: str, target: str = "trn1"
+    function: Callable[[Any], Any], generator: str, target: str = "trn1", tiling: str = "never"
 ) -> tuple[Array, Array]:
     """XLA's result and that of the binary."""
     key = np.random.default_rng(3).integers(0, 2**32, KEYS[generator], dtype=np.uint32)
@@ -65,7 +65,7 @@ def drawn(
         lowered = jax.jit(program).lower(key)
         wanted = np.asarray(jax.jit(program)(key))
     text = lowered.compiler_ir("hlo").as_hlo_text(True)
-    result = compile_text(text, target, CompileOptions(auto_cast="none", tiling="never"))
+    result = compile_text(text, target, CompileOptions(auto_cast="none", tiling=tiling))
     assert result.program is not None
     options = Options(races=True)
     outputs = run(result.program, [key], get_target(target).machine, options).outputs
@@ -98,10 +98,24 @@ def test_floats_of_threefry(name: str) -> None:
     assert np.abs(found - wanted).max() <= roundings * 2.0**-24 * np.abs(wanted).max()
 
 
-def test_rejection_sampling_is_refused() -> None:
-    """The trip count of its loop depends on the draws."""
+REJECTION: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "gamma": (lambda k: draw.gamma(k, jnp.float32(2), (8,), jnp.float32), 24),
+    "poisson": (lambda k: draw.poisson(k, jnp.float32(3), (8,), jnp.int32), 0),
+}
+"""Distributions by rejection sampling, in loops whose conditions depend on the draws."""
+
+
+@pytest.mark.parametrize("name", REJECTION)
+def test_rejection_sampling(name: str) -> None:
+    function, roundings = REJECTION[name]
+    made = drawn(function, "threefry2x32", tiling="auto")
+    wanted, found = (a.astype(np.float64) for a in made)
+    assert np.abs(found - wanted).max() <= roundings * 2.0**-24 * np.abs(wanted).max()
+
+
+def test_rejection_sampling_is_refused_without_control_flow() -> None:
     with pytest.raises(RunFailure, match="trip count depends on data"):
-        drawn(lambda k: draw.gamma(k, jnp.float32(2), (8,), jnp.float32), "threefry2x32")
+        drawn(REJECTION["gamma"][0], "threefry2x32", "inf1")
 
 
 @pytest.mark.parametrize("kind", ["stablehlo", "hlo_proto"])

@@ -55,5 +55,10 @@ def program(seed: int) -> Program:
 
 
 Build = Callable[[Choices, int], Program]
-BUILDS: dict[str, Build] = {"all": build, "nests": nests.build_nests}
-"""Kinds of programs: of all families, or of loops, branches and updates in place."""
+BUILDS: dict[str, Build] = {
+    "all": build,
+    "nests": nests.build_nests,
+    "conditions": nests.build_conditions,
+}
+"""Kinds of programs: of all families, or of loops, branches and updates in place, or the same with
+loops that end by conditions on their states."""

@@ -51,6 +51,15 @@ def _next(body: Inner, states: Sequence[Value]) -> list[Value]:
 
 def loop(draw: Draw) -> Value:
     """A loop over some states; its trip count is constant or computed before."""
+    return _loop(draw, until=False)
+
+
+def until(draw: Draw) -> Value:
+    """A loop that also ends by a condition on its states, or by nothing else."""
+    return _loop(draw, until=True)
+
+
+def _loop(draw: Draw, *, until: bool) -> Value:
     states = _states(draw, 4)
     computed = draw.pick([True, False])
     first, step = draw.pick((0, 0, 1, -3)), draw.pick((1, 1, 2))
@@ -72,6 +81,8 @@ def loop(draw: Draw) -> Value:
     if not computed:
         n = test.filled(first + trips * step, COUNTER)
     goes = test.add("compare", Shape("pred"), [i, n], f", direction={way}")
+    if until:
+        goes = test.add("and", Shape("pred"), [goes, _wanted(test)])
     texts = [*body.texts(f"{name}_body", roots), *test.texts(f"{name}_test", [goes])]
     attributes = f", condition={name}_test, body={name}_body"
     shapes = [v.shape for v in carried]
@@ -80,6 +91,22 @@ def loop(draw: Draw) -> Value:
         "while", shapes, carried, attributes, exact=alike, computations=texts, packed=True
     )
     return found[2]
+
+
+def _wanted(test: Inner) -> Value:
+    """A condition on one of the states of a loop, which every correct execution decides alike."""
+    state = test.pick(test.leaves_of_parameter[:1:-1])
+    if state.dtype != "s32" or not state.exact:
+        state = test.leaves_of_parameter[0]
+    if state.dims:
+        name, text = combiner(test, "maximum", "s32")
+        axes = ",".join(map(str, range(len(state.dims))))
+        attributes = f", dimensions={{{axes}}}, to_apply={name}"
+        operands = [state, test.filled(-(2**31), COUNTER)]
+        state = test.add("reduce", COUNTER, operands, attributes, computations=[text])
+    bits = test.add("and", COUNTER, [state, test.filled(test.pick((1, 3, 7)), COUNTER)])
+    wanted = test.filled(test.among(0, 3), COUNTER)
+    return test.add("compare", Shape("pred"), [bits, wanted], ", direction=NE")
 
 
 def _chosen(draw: Draw, flag: bool) -> Value:
@@ -160,6 +187,17 @@ _PLAIN: tuple[Op, ...] = (
     movement.reverse,
 )
 _NESTS: tuple[Op, ...] = (loop, loop, branch)
+_CONDITIONS: tuple[Op, ...] = (until, until, until, loop, branch)
+
+
+class _Conditions(Draw):
+    """A program in the making with loops that end by conditions on their states."""
+
+
+def _nests(draw: Draw) -> tuple[Op, ...]:
+    while isinstance(draw, Inner):
+        draw = draw.outer
+    return _CONDITIONS if isinstance(draw, _Conditions) else _NESTS
 
 
 def steps(draw: Draw, count: int) -> None:
@@ -167,12 +205,22 @@ def steps(draw: Draw, count: int) -> None:
     depth = getattr(draw, "depth", 0)
     for _ in range(count):
         nested = depth < DEEPEST and draw.chance(3 if depth == 0 else 6)
-        draw.pick(_NESTS if nested else _PLAIN)(draw)
+        draw.pick(_nests(draw) if nested else _PLAIN)(draw)
 
 
 def build_nests(choices: Choices, seed: int) -> Program:
     """A program of loops, branches and updates in place; some of its results are one value."""
-    draw = Draw(choices, seed)
+    return _built(Draw(choices, seed))
+
+
+def build_conditions(choices: Choices, seed: int) -> Program:
+    """The same with loops whose trip counts follow from conditions on their states."""
+    draw = _Conditions(choices, seed)
+    until(draw)
+    return _built(draw)
+
+
+def _built(draw: Draw) -> Program:
     steps(draw, draw.among(1, 7))
     found = draw.program()
     roots = list(found.roots)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import pytest
 
 from tests.differential.second.__main__ import CASTS, OPTLEVELS, outcomes
+from tests.differential.second.generate import Build
 from tests.differential.second.judge import Configuration, judge
-from tests.differential.second.nests import build_nests
+from tests.differential.second.nests import build_conditions, build_nests
 from tests.differential.shrink import Choices
 
 LITTLE = [Configuration("trn1", c, o, "always", 0.002) for c in CASTS for o in OPTLEVELS]
@@ -30,11 +31,13 @@ FOUND = (
 """Programs that were once compiled wrongly, or not."""
 
 
-def _judged(seeds: Sequence[int], chosen: Sequence[Configuration]) -> Counter[str]:
+def _judged(
+    seeds: Sequence[int], chosen: Sequence[Configuration], build: Build = build_nests
+) -> Counter[str]:
     """How many programs had which outcome; fails where one is wrong or the compiler crashes."""
     counts: Counter[str] = Counter()
     bad = []
-    for seed, configuration, outcome in outcomes(seeds, chosen, build=build_nests):
+    for seed, configuration, outcome in outcomes(seeds, chosen, build=build):
         counts[outcome.kind] += 1
         if outcome.kind not in ("right", "refused"):
             bad.append(f"{seed} {configuration} {outcome.kind}: {outcome.detail or outcome.cause}")
@@ -53,6 +56,19 @@ def test_random_nests(way: str) -> None:
 def test_found_nests(seed: int, configuration: Configuration) -> None:
     outcome = judge(build_nests(Choices(seed=seed), seed), configuration)
     assert outcome.kind == "right", outcome.detail
+
+
+@pytest.mark.parametrize("way", ["little room", "tiled"])
+def test_random_conditions(way: str) -> None:
+    first = 40 * list(WAYS).index(way)
+    counts = _judged(range(first, first + 20), WAYS[way], build_conditions)
+    assert counts["right"] >= 0.6 * sum(counts.values()), counts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["little room", "tiled"])
+def test_many_random_conditions(way: str) -> None:
+    _judged(range(2000, 2300), WAYS[way], build_conditions)
 
 
 @pytest.mark.slow
