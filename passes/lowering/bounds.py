@@ -17,7 +17,7 @@ def least_dma_ns(block: Block, machine: Machine) -> float:
     values: list[SSAValue] = [arg for arg in block.args if arg.uses]
     values += [op.results[0] for op in block.ops if isinstance(op, ConstantOp)]
     if block.last_op is not None:
-        values += leaves_of(block.last_op.operands[0])
+        values += _parts(block.last_op.operands[0])
     moved = sum(
         prod(v.type.get_shape()) * known_dtype(v, machine).size
         for v in values
@@ -33,9 +33,17 @@ def least_pe_ns(block: Block, machine: Machine) -> float:
 
 def leaves_of(ssa: SSAValue) -> list[SSAValue]:
     """Return the arrays of a result, in order; raises NIR_LOW005 for a tuple from elsewhere."""
-    if not isinstance(ssa.type, TupleType):
-        return [ssa]
+    found = _parts(ssa)
+    if any(isinstance(v.type, TupleType) for v in found):
+        raise NeuronError(
+            "NIR_LOW005", "the root tuple is not put together in the entry computation"
+        )
+    return found
+
+
+def _parts(ssa: SSAValue) -> list[SSAValue]:
+    """Return the arrays of a result, in order, and tuples that are made elsewhere, as by a loop."""
     owner = ssa.owner
     if isinstance(owner, Operation) and owner.name == "hlo.tuple":
-        return [leaf for operand in owner.operands for leaf in leaves_of(operand)]
-    raise NeuronError("NIR_LOW005", "the root tuple is not put together in the entry computation")
+        return [part for operand in owner.operands for part in _parts(operand)]
+    return [ssa]

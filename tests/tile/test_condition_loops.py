@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from neuronir.driver import CompileOptions, compile_text
 from neuronir.frontends.hlo_text import import_hlo_text
+from neuronir.targets.registry import get_target
+from neuronir.targets.simulator.functional import run
 from tests.differential.stages import NC_PHASES, judge, stages
 from tests.oracle import hlo_text, run_xla
 
@@ -212,6 +215,45 @@ def test_every_phase(number: int) -> None:
         for stage in stages(text, args, phases=("hlo", "tiled", *NC_PHASES, "binary")):
             report = judge(module, stage.outputs, args, reference)
             assert report.ok, f"{stage.phase}: {report.render()}"
+
+
+def test_all_states_are_results() -> None:
+    """The root of the program is the tuple that the loop returns."""
+    text = """HloModule m
+body {
+  t = (f32[8], s32[]) parameter(0)
+  x = f32[8] get-tuple-element(t), index=0
+  n = s32[] get-tuple-element(t), index=1
+  one = s32[] constant(1)
+  next = s32[] add(n, one)
+  c = f32[] constant(0.5)
+  half = f32[8] broadcast(c), dimensions={}
+  y = f32[8] multiply(x, half)
+  ROOT r = (f32[8], s32[]) tuple(y, next)
+}
+cond {
+  t = (f32[8], s32[]) parameter(0)
+  n = s32[] get-tuple-element(t), index=1
+  bits = s32[] constant(7)
+  low = s32[] and(n, bits)
+  zero = s32[] constant(0)
+  ROOT g = pred[] compare(low, zero), direction=NE
+}
+ENTRY e {
+  x = f32[8] parameter(0)
+  n = s32[] parameter(1)
+  t = (f32[8], s32[]) tuple(x, n)
+  ROOT w = (f32[8], s32[]) while(t), condition=cond, body=body
+}
+"""
+    x = np.arange(8, dtype=np.float32)
+    program = compile_text(text, "trn1", CompileOptions(auto_cast="none")).program
+    assert program is not None
+    for first, end, count in ((3, 8, 5), (16, 16, 0)):
+        args = [x, np.asarray(first, np.int32)]
+        outputs = run(program, args, get_target("trn1").machine).outputs
+        np.testing.assert_array_equal(outputs[0], x * 0.5**count)
+        assert int(outputs[1]) == end
 
 
 @pytest.mark.slow
