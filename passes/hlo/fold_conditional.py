@@ -7,11 +7,12 @@ from xdsl.dialects.builtin import ModuleOp, TupleType, i1
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from neuronir.passes.hlo.branches import is_pure
 from neuronir.passes.hlo.inline import move_block
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.evaluate import known_value
 from neuronir.passes.hlo.support.values import element, shape
-from neuronir.passes.hlo.support.walk import functions, has_effect, replace
+from neuronir.passes.hlo.support.walk import functions
 from neuronir.passes.statistics import record
 
 
@@ -39,23 +40,23 @@ def fold_block(block: Block, select: bool) -> int:
             branch = taken_branch(op)
             if branch is not None:
                 value = move_block(op.regions[branch].block, [op.operands[1 + branch]], op)
-            elif select and _is_pure(op):
+            elif select and is_pure(op):
                 value = _chosen(op)
         if value is None:
             for region in op.regions:
                 for inner in region.blocks:
                     count += fold_block(inner, select)
         else:
-            replace(op, value)
-            count += 1
+            op.results[0].replace_all_uses_with(value)
             # Continue with the ops that were moved here.
             following = block.first_op if before is None else before.next_op
+            following = op.next_op if following is op else following
+            # Its operands stay, even if nothing reads them: one may be the op before.
+            op.detach()
+            op.erase()
+            count += 1
         op = following
     return count
-
-
-def _is_pure(op: Operation) -> bool:
-    return not any(has_effect(o) for r in op.regions for o in r.block.ops if o.next_op is not None)
 
 
 def _chosen(op: Operation) -> SSAValue:

@@ -9,6 +9,7 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.walking import ops_of, walk_in
+from neuronir.passes.hlo.branches import branch_ops, follows_data, is_pure
 from neuronir.passes.hlo.counted_loop import counted_loop
 from neuronir.passes.hlo.inline import inline_block
 from neuronir.passes.hlo.narrow_counter import narrow_counter
@@ -87,7 +88,14 @@ class _Unroller:
         from neuronir.passes.hlo.recurrences.rounds import Rounds
 
         ops = list(op.regions[1].block.ops)
-        if not all(Rounds.takes(o) or o.name in _AROUND for o in ops):
+        branches = [o for o in ops if o.name == "hlo.conditional"]
+        if not all(is_pure(o) and follows_data(o, op) for o in branches):
+            return False
+        inside = (o for o in ops if o not in branches)
+        if not all(
+            Rounds.takes(o) or o.name in _AROUND
+            for o in (*inside, *(inner for o in branches for inner in branch_ops(o)))
+        ):
             return False
         loop = counted_loop(op)
         if loop is None or self.addresses:
@@ -124,10 +132,11 @@ class HloUnrollWhilePass(ModulePass):
     64 if its values fit. `mode=unroll` replaces a loop by
     its iterations if the result has at most `max_ops` ops; for loops over slices of arrays, which
     the compiler can keep as loops, the limit is `loop_ops`, or 5,000 for fewer than 8 iterations.
-    A counting loop around a loop with an unknown trip count is kept. Loops that run once or never
-    are always removed. Loops with unknown trip counts only get a tuple of values to carry, if they
-    carry one value or a tuple that is made elsewhere. Without `addresses`, slices at computed
-    positions cannot stay in a loop, except for those whose position depends on the iteration alone.
+    A conditional that depends on arguments of the program can stay in such a loop. A counting loop
+    around a loop with an unknown trip count is kept. Loops that run once or never are always
+    removed. Loops with unknown trip counts only get a tuple of values to carry, if they carry one
+    value or a tuple that is made elsewhere. Without `addresses`, slices at computed positions
+    cannot stay in a loop, except for those whose position depends on the iteration alone.
     `simplify` simplifies functions in which loops were unrolled.
     """
 

@@ -53,3 +53,30 @@ func.func @index(%i: tensor<i32>, %p: tensor<i1>, %x: tensor<4xf32>) -> tensor<4
   }) : (tensor<i32>, tuple<tensor<i1>, tensor<4xf32>>, tuple<tensor<i1>, tensor<4xf32>>, tuple<tensor<i1>, tensor<4xf32>>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
+
+// The operands of a conditional become dead with it; the ones behind it are replaced too.
+// CHECK-LABEL: func.func @two
+// CHECK-NOT:     hlo.conditional
+// CHECK-COUNT-2: hlo.select
+func.func @two(%p: tensor<i1>, %x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %t = hlo.tuple %x, %y : (tensor<4xf32>, tensor<4xf32>) -> tuple<tensor<4xf32>, tensor<4xf32>>
+  %0 = hlo.conditional %p, %t, %x ({
+  ^bb0(%a: tuple<tensor<4xf32>, tensor<4xf32>>):
+    %g = hlo.get_tuple_element %a index = 1 : (tuple<tensor<4xf32>, tensor<4xf32>>) -> tensor<4xf32>
+    hlo.return %g : tensor<4xf32>
+  }, {
+  ^bb0(%a: tensor<4xf32>):
+    hlo.return %a : tensor<4xf32>
+  }) : (tensor<i1>, tuple<tensor<4xf32>, tensor<4xf32>>, tensor<4xf32>) -> tensor<4xf32>
+  %u = hlo.tuple %0, %y : (tensor<4xf32>, tensor<4xf32>) -> tuple<tensor<4xf32>, tensor<4xf32>>
+  %1 = hlo.conditional %p, %u, %x ({
+  ^bb0(%a: tuple<tensor<4xf32>, tensor<4xf32>>):
+    %g = hlo.get_tuple_element %a index = 0 : (tuple<tensor<4xf32>, tensor<4xf32>>) -> tensor<4xf32>
+    hlo.return %g : tensor<4xf32>
+  }, {
+  ^bb0(%a: tensor<4xf32>):
+    %s = hlo.sine %a : tensor<4xf32>
+    hlo.return %s : tensor<4xf32>
+  }) : (tensor<i1>, tuple<tensor<4xf32>, tensor<4xf32>>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %1 : tensor<4xf32>
+}

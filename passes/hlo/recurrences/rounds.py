@@ -185,7 +185,7 @@ def _dynamic_slice(rounds: Rounds, op: Operation) -> SSAValue | None:
     return None  # data-dependent: not known before
 
 
-@rule(*ELEMENTWISE, "hlo.bitcast_convert")
+@rule(*ELEMENTWISE, "hlo.bitcast_convert", "hlo.clamp")
 def _elementwise(rounds: Rounds, op: Operation) -> SSAValue | None:
     result = op.results[0]
     dims = shape(result)
