@@ -29,7 +29,7 @@ def count_iteration(count: int, location: str | None = None) -> int:
             "NIR_SIM036",
             f"a loop has not ended after {count} iterations",
             location=location,
-            help="its condition may never become false for these inputs; --max-iterations of "
-            "neuron-sim run is the limit",
+            help="its condition may never become false for these inputs; neuron-sim run has "
+            "--max-iterations",
         )
     return count + 1

@@ -122,7 +122,7 @@ class IndexOp(NeuronOp):
 
 @irdl_op_definition
 class ToIndexOp(NeuronOp):
-    """Convert a tensor of type i32 and rank 0 to an index, the trip count of a loop.
+    """Convert an i32 scalar to an index: the trip count or the condition of a loop.
 
     A negative value becomes 0.
 

@@ -24,6 +24,7 @@ from neuronir.targets.simulator.races import check_races
 from neuronir.targets.simulator.timing import simulate_timing
 from neuronir.targets.simulator.walker import DmaMode, Order
 from neuronir.targets.trn1.machine import TRN1
+from tests.differential.stages import stages
 from tests.simulator_functional.test_counted_loops import synchronised, without
 
 SOURCE = Path(__file__).parents[2] / "lit" / "passes" / "nc" / "condition-loop.mlir"
@@ -62,6 +63,15 @@ def test_a_loop_without_an_end() -> None:
         run(_program(), [x], TRN1)
     with at_most_iterations(10):
         run(_program(), [np.full((128, 64), 1000.0, np.float32)], TRN1)
+
+
+@pytest.mark.parametrize("phase", ["hlo", "tiled"])
+def test_the_interpreter_ends_a_loop_too(phase: str) -> None:
+    source = SOURCE.parents[1] / "tile" / "while-condition.hlo"
+    text = source.read_text()
+    x = np.full((40, 64), np.inf, np.float32)
+    with at_most_iterations(20), pytest.raises(NeuronError, match="NIR_SIM036.*20 iterations"):
+        list(stages(text, [x], phases=(phase, "tiled")))
 
 
 def test_encoding() -> None:

@@ -46,7 +46,7 @@
 // 10000 / 2**14
 // VALUES: 0.61035{{.*}} 0.61035
 // ENDLESS: error: [NIR_SIM036] a loop has not ended after 50 iterations
-// ENDLESS: help: its condition may never become false for these inputs; --max-iterations of neuron-sim run is the limit
+// ENDLESS: help: its condition may never become false for these inputs; neuron-sim run has --max-iterations
 // USAGE: --max-iterations 0: a loop may have one iteration
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
