@@ -91,6 +91,15 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x: (torch.ops.aten.resize(x, (3, 2)), torch.ops.aten.resize(x, (2, 2))),
         (numbers(2, 3),),
     ),
+    "pdist": (
+        lambda x: (F.pdist(x), F.pdist(x, 1), F.pdist(x, INF), F.pdist(x, 3)),
+        (numbers(5, 3),),
+    ),
+    "embedding_renorm": (
+        lambda w, i: F.embedding(i, w.clone(), max_norm=1.0),
+        (numbers(6, 4), torch.tensor([[1, 4], [1, 0]])),
+    ),
+    "randperm": (lambda x: x[torch.randperm(5)].sort().values, (torch.arange(5.0),)),
     "dist": (lambda x, y: (torch.dist(x, y), torch.dist(x, y, 1)), (numbers(3, 4), numbers(4))),
     "special": (
         lambda x, y: (

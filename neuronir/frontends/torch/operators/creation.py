@@ -115,6 +115,12 @@ def _randn(n: Node) -> SSAValue:
     return n.cast(random.normal(n.b, n.dims(), _key(n)))
 
 
+@operator("randperm")
+def _randperm(n: Node) -> SSAValue:
+    order = np.random.default_rng(_key(n)).permutation(n.dims()[0])
+    return n.b.constant(order.astype(np_dtype(n.type())))
+
+
 @operator("uniform")
 def _uniform(n: Node) -> SSAValue:
     _float_only(n.type())

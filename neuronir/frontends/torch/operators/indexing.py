@@ -11,6 +11,7 @@ from neuronir.frontends.graph.broadcasting import broadcast_shape, broadcast_to
 from neuronir.frontends.graph.reductions import axis_from, cumulative, total
 from neuronir.frontends.torch.node import Node, element, rank, shape
 from neuronir.frontends.torch.operators.elementwise import floor_divide
+from neuronir.frontends.torch.operators.linear import norm
 from neuronir.frontends.torch.registry import operator
 from neuronir.passes.hlo.rules.arithmetic import neutral_element
 from neuronir.passes.hlo.support.values import tensor
@@ -21,6 +22,21 @@ _BY_MASK = "a mask that is data decides the shape of the result"
 @operator("embedding")
 def _embedding(n: Node) -> SSAValue:
     return at.take(n.b, n["weight"], n["indices"], 0)
+
+
+@operator("embedding_renorm")
+def _embedding_renorm(n: Node) -> SSAValue:
+    """Scale the rows that `indices` names down to a largest norm."""
+    b, weight, limit = n.b, n["self"], float(n.value("max_norm"))
+    count = int(np.prod(shape(n["indices"])))
+    sizes = norm(b, b.unary("abs", weight), float(n.value("norm_type", 2.0)), [1])
+    none = b.fill(0, tensor((shape(weight)[0],), i1))
+    places = b.convert(b.reshape(n["indices"], (count, 1)), i32)
+    used = at.scatter_nd(b, none, places, b.fill(1, tensor((count,), i1)))
+    factor = b.binary("divide", b.fill_like(limit, sizes), b.binary_number("add", sizes, 1e-7))
+    large = b.binary("and", used, b.compare_number(sizes, limit, "GT"))
+    scale = b.select(large, factor, b.fill_like(1, factor))
+    return b.binary("multiply", weight, b.broadcast(scale, shape(weight), [0]))
 
 
 @operator("index_select")

@@ -2,6 +2,7 @@
 
 from math import sqrt
 
+import numpy as np
 from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
@@ -9,7 +10,7 @@ from neuronir.dialects.support.dtypes import is_float
 from neuronir.frontends.graph import linear
 from neuronir.frontends.graph.block import BlockBuilder, refuse
 from neuronir.frontends.graph.broadcasting import along, broadcast_shape, broadcast_to
-from neuronir.frontends.graph.indexing import triangle
+from neuronir.frontends.graph.indexing import take, triangle
 from neuronir.frontends.graph.normalization import softmax
 from neuronir.frontends.graph.reductions import dims_from, log_sum_exp, reduce, total, wide
 from neuronir.frontends.torch.node import Node, element, rank, shape
@@ -175,7 +176,17 @@ def _cdist(n: Node) -> SSAValue:
     left = along(b, one, dims, *range(k), k, k + 2)
     right = along(b, two, dims, *range(k), k + 1, k + 2)
     away = b.unary("abs", b.binary("subtract", left, right))
-    return n.cast(_norm(b, away, p, [k + 2]))
+    return n.cast(norm(b, away, p, [k + 2]))
+
+
+@operator("_pdist_forward")
+def _pdist(n: Node) -> SSAValue:
+    """Return the distances of the pairs of rows of a matrix."""
+    b, x = n.b, wide(n.b, n["self"])
+    pairs = np.triu_indices(shape(x)[0], 1)
+    left, right = (take(b, x, b.constant(i.astype(np.int32)), 0) for i in pairs)
+    away = b.unary("abs", b.binary("subtract", left, right))
+    return n.cast(norm(b, away, float(n.value("p", 2.0)), [1]))
 
 
 @operator("linalg_vector_norm", kept=True)
@@ -189,11 +200,11 @@ def _vector_norm(n: Node) -> SSAValue:
     if order == float("-inf"):
         found = reduce(b, x, "minimum", dims)
     else:
-        found = _norm(b, x, order, dims)
+        found = norm(b, x, order, dims)
     return b.reshape(n.cast(found), n.dims())
 
 
-def _norm(b: BlockBuilder, away: SSAValue, p: float, dims: list[int]) -> SSAValue:
+def norm(b: BlockBuilder, away: SSAValue, p: float, dims: list[int]) -> SSAValue:
     """Compute (sum x^p)^(1/p) of nonnegative values."""
     if not is_float(element(away)):
         refuse(f"of {element(away)} it is not supported")
