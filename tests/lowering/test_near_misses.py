@@ -228,3 +228,15 @@ def test_dilated_convolutions(dilation: int, stride: int) -> None:
         "dim_labels=b01f_01io->b01f",
     )
     check(text, normal(2, 12, 12, 8), normal(3, 3, 8, 6))
+
+
+def test_parts_of_a_later_dimension() -> None:
+    """Rows of the dimension that indices move are fewer: it is the first one of the transfers."""
+    text = module(
+        "x = f32[64,20] parameter(0)",
+        "i = s32[64,1] parameter(1)",
+        "r = f32[64,64,3] gather(x, i), offset_dims={1,2}, collapsed_slice_dims={}, "
+        "start_index_map={1}, index_vector_dim=1, slice_sizes={64,3}",
+    )
+    starts = np.random.default_rng(0).integers(0, 18, (64, 1))
+    check(text, normal(64, 20), starts.astype(np.int32))

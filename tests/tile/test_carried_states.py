@@ -64,3 +64,12 @@ def test_states_in_hbm(name: str, computed: bool) -> None:
 
 def test_three_states_in_a_cycle_and_one_beside_it() -> None:
     check(lambda x, y, z, u: (y, z, x, x + 0.5 * u), arrays((64, 8), 4), 100, computed=False)
+
+
+def test_a_state_that_is_a_view_of_itself() -> None:
+    """Its elements change places within the partitions that hold them."""
+
+    def turned(x: Any, y: Any) -> tuple[Any, Any]:
+        return x.transpose(0, 2, 1), y[:, ::-1] * 0.5
+
+    check(turned, arrays((32, 4, 4)), 70, computed=True)

@@ -39,6 +39,14 @@ def _down(x: Any, n: Any) -> Any:
     return lax.while_loop(lambda c: c[0] > 0, body, (n, x))
 
 
+def _down_to(x: Any, n: Any) -> Any:
+    def body(carried: Any) -> Any:
+        i, v = carried
+        return i - 1, jnp.tanh(v + 0.3)
+
+    return lax.while_loop(lambda c: c[0] >= 2, body, (n, x))
+
+
 def _up_to(x: Any, n: Any) -> Any:
     def body(carried: Any) -> Any:
         i, v = carried
@@ -106,6 +114,7 @@ PROGRAMS: list[tuple[Callable[..., Any], Array, list[tuple[int, ...]]]] = [
     (_counter, ROWS, [(0,), (-3,), (5,)]),
     (_between, ROWS, [(2, 2), (-3, 4), (5, 1)]),
     (_down, ROWS, [(0,), (4,), (-2,)]),
+    (_down_to, ROWS, [(1,), (2,), (6,)]),
     (_up_to, ROWS, [(1,), (2,), (6,)]),
     (_until_equal, ROWS, [(-2,), (3,)]),
     (_unsigned, ROWS, [(0,), (2,), (7,)]),

@@ -6,6 +6,7 @@ from tests.differential.second import (
     control,
     elementwise,
     indexed,
+    joins,
     movement,
     nests,
     patterns,
@@ -59,6 +60,7 @@ BUILDS: dict[str, Build] = {
     "all": build,
     "nests": nests.build_nests,
     "conditions": nests.build_conditions,
+    "joins": joins.build_joins,
 }
-"""Kinds of programs: of all families, or of loops, branches and updates in place, or the same with
-loops that end by conditions on their states."""
+"""Kinds of programs: all families; loops, branches and updates in place; the same with loops that
+end by conditions on their states; concatenations."""

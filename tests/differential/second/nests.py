@@ -51,16 +51,16 @@ def _next(body: Inner, states: Sequence[Value]) -> list[Value]:
 
 def loop(draw: Draw) -> Value:
     """A loop over some states; its trip count is constant or computed before."""
-    return _loop(draw, until=False)
+    return loop_over(draw, _states(draw, 4))
 
 
 def until(draw: Draw) -> Value:
     """A loop that also ends by a condition on its states, or by nothing else."""
-    return _loop(draw, until=True)
+    return loop_over(draw, _states(draw, 4), until=True)
 
 
-def _loop(draw: Draw, *, until: bool) -> Value:
-    states = _states(draw, 4)
+def loop_over(draw: Draw, states: Sequence[Value], *, until: bool = False) -> Value:
+    """A loop over these states, of which the first is the result."""
     computed = draw.pick([True, False])
     first, step = draw.pick((0, 0, 1, -3)), draw.pick((1, 1, 2))
     way = draw.pick(("LT", "LT", "LE"))

@@ -1,4 +1,4 @@
-"""Loops, branches and updates in place are right or refused by name, as XLA judges them."""
+"""Loops, branches, updates in place and concatenations are right, as XLA judges them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import pytest
 
 from tests.differential.second.__main__ import CASTS, OPTLEVELS, outcomes
-from tests.differential.second.generate import Build
+from tests.differential.second.generate import BUILDS
 from tests.differential.second.judge import Configuration, judge
-from tests.differential.second.nests import build_conditions, build_nests
+from tests.differential.second.nests import build_nests
 from tests.differential.shrink import Choices
 
 LITTLE = [Configuration("trn1", c, o, "always", 0.002) for c in CASTS for o in OPTLEVELS]
@@ -31,13 +31,11 @@ FOUND = (
 """Programs that were once compiled wrongly, or not."""
 
 
-def _judged(
-    seeds: Sequence[int], chosen: Sequence[Configuration], build: Build = build_nests
-) -> Counter[str]:
+def _judged(kind: str, seeds: Sequence[int], chosen: Sequence[Configuration]) -> Counter[str]:
     """How many programs had which outcome; fails where one is wrong or the compiler crashes."""
     counts: Counter[str] = Counter()
     bad = []
-    for seed, configuration, outcome in outcomes(seeds, chosen, build=build):
+    for seed, configuration, outcome in outcomes(seeds, chosen, build=BUILDS[kind]):
         counts[outcome.kind] += 1
         if outcome.kind not in ("right", "refused"):
             bad.append(f"{seed} {configuration} {outcome.kind}: {outcome.detail or outcome.cause}")
@@ -45,10 +43,11 @@ def _judged(
     return counts
 
 
+@pytest.mark.parametrize("kind", ["nests", "joins"])
 @pytest.mark.parametrize("way", WAYS)
-def test_random_nests(way: str) -> None:
+def test_random_programs(way: str, kind: str) -> None:
     first = 40 * list(WAYS).index(way)
-    counts = _judged(range(first, first + 24), WAYS[way])
+    counts = _judged(kind, range(first, first + 18), WAYS[way])
     assert counts["right"] >= 0.6 * sum(counts.values()), counts
 
 
@@ -61,17 +60,18 @@ def test_found_nests(seed: int, configuration: Configuration) -> None:
 @pytest.mark.parametrize("way", ["little room", "tiled"])
 def test_random_conditions(way: str) -> None:
     first = 40 * list(WAYS).index(way)
-    counts = _judged(range(first, first + 20), WAYS[way], build_conditions)
+    counts = _judged("conditions", range(first, first + 20), WAYS[way])
     assert counts["right"] >= 0.6 * sum(counts.values()), counts
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["little room", "tiled"])
 def test_many_random_conditions(way: str) -> None:
-    _judged(range(2000, 2300), WAYS[way], build_conditions)
+    _judged("conditions", range(2000, 2300), WAYS[way])
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["nests", "joins"])
 @pytest.mark.parametrize("way", WAYS)
-def test_many_random_nests(way: str) -> None:
-    _judged(range(2000, 2600), WAYS[way])
+def test_many_random_programs(way: str, kind: str) -> None:
+    _judged(kind, range(2000, 2500), WAYS[way])
