@@ -31,7 +31,7 @@ def _ones(state: Lower, op: Operation, form: Form, wide: int, dtype: DType) -> V
 
 LEAST_WEIGHT = 0.5
 """The weight of a ns of PE, which has little work: the following instructions wait for the sum."""
-MOST_SUMMED = 64
+MOST_SUMMED = 512
 """Limit of free positions that a product sums with the partitions."""
 
 

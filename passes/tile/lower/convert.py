@@ -12,6 +12,7 @@ from neuronir.dialects.nc.ops import View
 from neuronir.dialects.tile.layout import layout_of
 from neuronir.dialects.tile.ops import ConvertLayoutOp
 from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.support.activations import ACTIVATIONS
 from neuronir.passes.lowering.layouts.layout import Atom, Form, dense
 from neuronir.passes.lowering.layouts.views import chunks, numbers_of, walked
 from neuronir.passes.tile.layouts.conversions import Parts, Way, way
@@ -33,6 +34,7 @@ from neuronir.passes.tile.lower.memory import (
     result_in_hbm,
     store,
     store_form,
+    target_type,
     transfer,
 )
 from neuronir.passes.tile.lower.stacks import copy_stacked
@@ -66,7 +68,7 @@ def lower_convert_layout(state: Lower, op: Operation) -> None:
         store(state, source, state.memory[result])
         return
     if source in state.memory:
-        form = state.allocate(result)
+        form = state.allocate(result, _loaded_type(state, op))
         if not _loaded_once(state, form, state.memory[source], op):
             transfer(state, form, state.memory[source], load=True)
         state.set(result, form)
@@ -81,6 +83,28 @@ def lower_convert_layout(state: Lower, op: Operation) -> None:
         state.values[result] = Lazy(transposed, (), DType.F32)
         return
     state.set(result, converted(state, form, source, result))
+
+
+WIDENING = frozenset(
+    ("hlo.add", "hlo.subtract", "hlo.multiply", "hlo.maximum", "hlo.minimum", "hlo.reduce")
+) | frozenset(ACTIVATIONS)
+"""Ops whose instructions read a narrow float as they read its conversion to fp32."""
+
+
+def _loaded_type(state: Lower, op: ConvertLayoutOp) -> DType:
+    """Return the element type of a loaded copy: that of HBM, if all readers widen it by themselves.
+
+    A transfer takes the time of its wider side. Per-partition scalars, which must be fp32, are
+    values that a view repeats.
+    """
+    wide, narrow = state.dtype(op.result), target_type(state.memory[op.source])
+    if wide is not DType.F32 or narrow not in (DType.BF16, DType.F16):
+        return wide
+    where, size = state.place(op.result), prod(shape_of(op.result))
+    if repeats(where.partition, size) or prod(a.size for a, _ in where.free) == 1:
+        return wide
+    readers = [use.operation for use in op.result.uses]
+    return narrow if all(reader.name in WIDENING for reader in readers) else wide
 
 
 MOST_TRANSFERS = 8

@@ -159,7 +159,7 @@ def lower_reduce(state: Lower, op: Operation) -> None:
             combine = add_partitions if alu is AluOp.ADD and products else turn_partitions
             combine(state, op, partial, target, alu)
         copy(state, target, result)
-    else:
+    elif not (alu is AluOp.ADD and _apart_on_pe(state, op, form, result)):
         along_free(state, op, form, result, alu, dtype)
     if not neutral:
         engine = engine_for(alu, dtype, state.machine.has_pool)
@@ -167,6 +167,27 @@ def lower_reduce(state: Lower, op: Operation) -> None:
             view = piece.view(out, 0)
             state.emitter.tensor_scalar(view, view, alu, initial, engine=engine)
     state.set(op.results[0], out)
+
+
+def _apart_on_pe(state: Lower, op: Operation, form: Form, result: Form) -> bool:
+    """Sum elements that lie apart by products with an identity, if that takes less time.
+
+    Returns False, without effect, if they are adjacent, or repeated on more partitions, or if they
+    may be infinite, because zeros of the identity would make NaN of infinities in other partitions.
+    """
+    if op.operands[0] in state.special:
+        return False
+    inside = plan([form], reduced_free(op, form))
+    size = target_type(form).size
+    if not inside or min(d.strides[0] for d in inside) * size <= state.machine.strided_access_bytes:
+        return False
+    same = form.partition == result.partition and not result.start
+    if not same or target_type(result) is not DType.F32:
+        return False
+    free = dense([a for a, _ in result.free])
+    if result.free != free:
+        return False
+    return add_on_pe(state, op, form, inside, Form(form.buffer, form.partition, free), result)
 
 
 def negation(state: Lower, op: Operation) -> Operation | None:
