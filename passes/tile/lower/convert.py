@@ -218,9 +218,30 @@ def _once(form: Form, size: int) -> Form:
 
 def through_memory(state: Lower, form: Form, target: Form, value: SSAValue) -> None:
     """Lower to a store and a load."""
-    memory = in_hbm(state, "scratch", "scratch", value)
-    store_form(state, form, shape_of(value), memory)
+    memory = _by_partition(state, form, value)
+    if memory is None:
+        memory = in_hbm(state, "scratch", "scratch", value)
+        store_form(state, form, shape_of(value), memory)
     transfer(state, target, memory, load=True)
+
+
+def _by_partition(state: Lower, form: Form, value: SSAValue) -> Form | None:
+    """Store all partitions of a copy one after another, with their repeats, if a store of each
+    element once would take many transfers; the load skips the repeats.
+    """
+    once = own(form.partition, prod(shape_of(value)))
+    free, elements = form.free, form.elements
+    if transfers(once, prod(shape_of(value))) <= MOST_TRANSFERS:
+        return None
+    if form.partitions != positions(form.partition) or dense([a for a, _ in free]) != free:
+        return None
+    shape, dtype = (form.partitions, elements), state.dtype(value)
+    buffer = state.emitter.variable("scratch", "scratch", shape, dtype)
+    row = ((1, elements),)
+    chip = View(form.buffer, form.start, form.partitions, row, form.offset, form.indices)
+    state.emitter.dma(View(buffer, 0, form.partitions, row, 0, (), elements), chip)
+    digits = [*((a, step * elements) for a, step in once), *free]
+    return Form(buffer, (), tuple(sorted(digits, key=lambda pair: -pair[0].stride)), hbm=True)
 
 
 def select(state: Lower, form: Form, target: Form, dtype: DType) -> None:
