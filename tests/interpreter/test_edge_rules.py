@@ -262,3 +262,20 @@ def test_sort_by_several_keys_is_stable() -> None:
     expected = np.argsort(-keys, kind="stable")
     assert np.array_equal(order, expected)
     assert np.array_equal(sorted_keys, keys[expected])
+
+
+def test_select_and_scatter_of_negative_elements() -> None:
+    """The first element of a window is chosen, whatever padding would compare to."""
+    x = -np.arange(1, 9, dtype=np.float32)[::-1].copy()
+    source = np.arange(1, 6, dtype=np.float32)
+    before = (
+        "choose {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+        "  ROOT c = pred[] compare(a, b), direction=GE\n}\n\n"
+        "sum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+        "  ROOT c = f32[] add(a, b)\n}\n\n"
+    )
+    expression = (
+        "select-and-scatter(p0, p1, p2), window={size=2 stride=2 pad=1_1}, "
+        "select=choose, scatter=sum"
+    )
+    check("f32[8]", expression, [x, source, np.zeros((), np.float32)], before)

@@ -87,3 +87,25 @@ def test_arguments_and_values_on_the_chip_beside_updates() -> None:
     text = text.replace("  all = ", "  chip = f32[128,4,64] multiply(c0, c1)\n  all = ")
     args = [0.3 * a if a.dtype == np.float32 else a for a in arguments(text)]
     assert not failures(text, args, "none", None, ("tiled", "virtual", "binary"))
+
+
+def test_three_arrays() -> None:
+    """Each one lies behind all of those before it."""
+    arrays = "".join(
+        f"""
+  c{k} = f32[{n},40] parameter({k})
+  d{k} = f32[{n},40] dynamic-update-slice(c{k}, row, at, zero)"""
+        for k, n in enumerate((3, 5, 2))
+    )
+    text = f"""HloModule m
+
+ENTRY e {{
+  row = f32[1,40] parameter(3)
+  at = s32[] parameter(4)
+  zero = s32[] constant(0){arrays}
+  ROOT r = f32[10,40] concatenate(d0, d1, d2), dimensions={{0}}
+}}
+"""
+    args = arguments(text)
+    reference = {"out0": run_xla(text, args)[0]}
+    assert not failures(text, args, "none", reference, ("tiled", "virtual", "binary"))
