@@ -85,7 +85,7 @@ def is_wide(tensor: Any) -> bool:
 
 
 KINDS = (
-    ("shapes or branches that depend on data", "depend.* on.* data|data-dep|Python|nonzero_static"),
+    ("shapes or branches that depend on data", "depend.* on.* data|data-dep|Python"),
     ("shapes or branches that depend on data", r"aten\.equal|_ctc_loss|unbacked|must be known"),
     ("types that the machine lacks (complex, sparse)", "complex|_to_sparse|ESPP004"),
     ("special functions and polynomials", r"aten\.special_|aten\.igamma|polynomial"),

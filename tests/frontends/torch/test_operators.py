@@ -100,6 +100,10 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         (numbers(6, 4), torch.tensor([[1, 4], [1, 0]])),
     ),
     "randperm": (lambda x: x[torch.randperm(5)].sort().values, (torch.arange(5.0),)),
+    "renorm_of_half": (
+        lambda x: torch.renorm(x, 2, 0, 1.0),
+        (numbers(3, 4, dtype=torch.bfloat16),),
+    ),
     "dist": (lambda x, y: (torch.dist(x, y), torch.dist(x, y, 1)), (numbers(3, 4), numbers(4))),
     "special": (
         lambda x, y: (

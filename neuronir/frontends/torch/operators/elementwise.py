@@ -423,6 +423,11 @@ def _to_copy(n: Node) -> SSAValue:
     return cast(n.b, n["self"], n.type())
 
 
+@operator("prims.convert_element_type")
+def _convert_element_type(n: Node) -> SSAValue:
+    return cast(n.b, n["a"], n.type())
+
+
 def cast(b: BlockBuilder, x: SSAValue, type_: Attribute) -> SSAValue:
     """Convert as torch does: to bool as `x != 0`."""
     return as_pred(b, x) if type_ == i1 else b.convert(x, type_)

@@ -10,7 +10,6 @@ REFUSED.update(
         "unique_dim": BY_DATA,
         "_unique2": BY_DATA,
         "unique_consecutive": BY_DATA,
-        "nonzero_static": BY_DATA,
         "histc": "histograms are not supported",
     }
 )
