@@ -119,6 +119,9 @@ class _Element(AttrParser._TensorLiteralElement):
         return super().to_type(parser, type)
 
 
+_OP_NAME = re.compile(r'"?([\w.$-]+)')
+
+
 class LocatedParser(Parser):
     """A faster xDSL parser that gives every op without a location its position in the file.
 
@@ -221,7 +224,12 @@ class LocatedParser(Parser):
             self.raise_error(f"operation '{name}' is not registered", self._name_positions[-1])
 
     def parse_operation(self) -> Operation:
-        op = super().parse_operation()
+        try:
+            op = super().parse_operation()
+        except VerifyException as error:  # of an assembly format, which has no position
+            position = self._name_positions[-1]
+            name = _OP_NAME.match(self.lexer.input.content, position)
+            self.raise_error(f"'{name[1] if name else '?'}' op {error}", position)
         position = self._name_positions.pop()
         if isinstance(op.location, UnknownLoc):
             op.location = self.location_at(position)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache, partial
+from importlib import import_module
 from struct import Struct
 from typing import cast
 
@@ -18,7 +19,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     LocationAttr,
-    MemRefType,
     NoneAttr,
     StringAttr,
     f64,
@@ -30,11 +30,14 @@ from xdsl.irdl import (
     AttrSizedOperandSegments,
     opt_prop_def,
     prop_def,
+    traits_def,
     var_operand_def,
     var_result_def,
 )
 from xdsl.parser import Parser
+from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
+from xdsl.traits import HasCanonicalizationPatternsTrait
 
 from neuronir.dialects.nc.attributes import (
     Pattern,
@@ -49,6 +52,7 @@ from neuronir.dialects.nc.attributes import (
     print_wait,
 )
 from neuronir.dialects.nc.enums import Engine
+from neuronir.dialects.nc.kinds import ANYWHERE
 from neuronir.dialects.nc.opcodes import OPCODES, OpSpec
 from neuronir.dialects.nc.verify import verify_instruction
 from neuronir.dialects.support.identity import by_identity
@@ -77,6 +81,7 @@ class View:
     dtype: str = ""
 
 
+_CANONICALIZATION = "neuronir.dialects.nc.canonicalization"
 _INDEX = IndexType()
 _ROWS = {f"nc.{name}": row for name, row in OPCODES.items()}
 _SEGMENTS = Struct("<2i")
@@ -111,6 +116,16 @@ def _param_values(row: OpSpec, params: DictionaryAttr) -> dict[str, int | float]
 _VALUES = {name: by_identity(partial(_param_values, row)) for name, row in _ROWS.items()}
 
 
+class _InstructionCanonicalization(HasCanonicalizationPatternsTrait):
+    """The canonicalisation patterns of all instructions."""
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        """Return the patterns, whose module imports this one."""
+        patterns: tuple[RewritePattern, ...] = import_module(_CANONICALIZATION).PATTERNS
+        return patterns
+
+
 class InstructionOp(NeuronOp):
     """An instruction in destination style over access patterns.
 
@@ -121,7 +136,7 @@ class InstructionOp(NeuronOp):
     starts it, if that is not the default.
     """
 
-    buffers = var_operand_def(MemRefType)
+    buffers = var_operand_def(ANYWHERE)
     indices = var_operand_def(IndexType)
     patterns = prop_def(ArrayAttr)
     params = prop_def(DictionaryAttr)
@@ -130,6 +145,7 @@ class InstructionOp(NeuronOp):
     waits = opt_prop_def(ArrayAttr)
     updates = opt_prop_def(ArrayAttr)
     registers = var_result_def(IndexType)
+    traits = traits_def(_InstructionCanonicalization())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     @classmethod

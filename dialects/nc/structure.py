@@ -1,7 +1,6 @@
 """Define the ops that structure an nc program: variables, buffers, functions and calls."""
 
 from collections.abc import Sequence
-from typing import cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -14,7 +13,7 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     i64,
 )
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     BaseAttr,
     irdl_op_definition,
@@ -28,8 +27,11 @@ from xdsl.irdl import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import (
+    EffectInstance,
     IsolatedFromAbove,
     IsTerminator,
+    MemoryEffect,
+    MemoryEffectKind,
     Pure,
     SymbolOpInterface,
 )
@@ -37,6 +39,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from neuronir.dialects.nc.attributes import parse_defined
 from neuronir.dialects.nc.data_types import verify_buffer_type
+from neuronir.dialects.nc.kinds import ANYWHERE, IN_HBM, ON_CHIP
 from neuronir.dialects.support.ops import NeuronOp
 
 ROLLED = "nc.rolled"
@@ -65,13 +68,13 @@ class VariableOp(NeuronOp):
     sym_name = prop_def(StringAttr)
     kind = prop_def(StringAttr)
     type = prop_def(MemRefType)
-    index = opt_prop_def(IntegerAttr)
+    index = opt_prop_def(IntegerAttr.constr(i64))
     # A DenseArrayBase; unconstrained, because xdsl cannot parse back a constrained one's text.
     layout = opt_prop_def(Attribute)
     value = opt_prop_def(Attribute)
     source_name = opt_prop_def(StringAttr)
     members = opt_prop_def(ArrayAttr)
-    address = opt_prop_def(IntegerAttr)
+    address = opt_prop_def(IntegerAttr.constr(i64))
     traits = traits_def(SymbolOpInterface())
     assembly_format = (
         "$sym_name `:` $kind $type (`index` $index^)? (`layout` $layout^)? (`value` $value^)? "
@@ -135,7 +138,7 @@ class AddressOfOp(NeuronOp):
 
     name = "nc.address_of"
     variable = prop_def(FlatSymbolRefAttrConstr)
-    buffer = result_def(MemRefType)
+    buffer = result_def(IN_HBM)
     traits = traits_def(Pure())
     assembly_format = "$variable `:` type($buffer) attr-dict"
 
@@ -146,6 +149,15 @@ class AddressOfOp(NeuronOp):
             properties={"variable": SymbolRefAttr(variable.sym_name.data)},
             result_types=[variable.type],
         )
+
+
+class _Allocates(MemoryEffect):
+    """The only effect of the op is the allocation of its result, so an unused one is dead."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> set[EffectInstance]:
+        """Return the allocation."""
+        return {EffectInstance(MemoryEffectKind.ALLOC, op.results[0])}
 
 
 @irdl_op_definition
@@ -159,8 +171,9 @@ class AllocOp(NeuronOp):
 
     name = "nc.alloc"
     role = opt_prop_def(StringAttr)
-    address = opt_prop_def(IntegerAttr)
-    buffer = result_def(MemRefType)
+    address = opt_prop_def(IntegerAttr.constr(i64))
+    buffer = result_def(ON_CHIP)
+    traits = traits_def(_Allocates())
     assembly_format = "($role^)? (`at` $address^)? `:` type($buffer) attr-dict"
 
     @staticmethod
@@ -172,7 +185,7 @@ class AllocOp(NeuronOp):
         return AllocOp.create(properties=properties, result_types=[type])
 
     def verify_(self) -> None:
-        verify_buffer_type(cast(MemRefType, self.buffer.type), "sbuf", "psum")
+        verify_buffer_type(self.buffer.type, "sbuf", "psum")
         if self.role is not None and self.role.data not in ROLES:
             raise VerifyException(
                 f"has the role '{self.role.data}'; roles are {', '.join(ROLES)}, or none"
@@ -219,7 +232,7 @@ class CallOp(NeuronOp):
 
     name = "nc.call"
     callee = prop_def(FlatSymbolRefAttrConstr)
-    arguments = var_operand_def(BaseAttr(IndexType) | BaseAttr(MemRefType))
+    arguments = var_operand_def(BaseAttr(IndexType) | ANYWHERE)
 
     @staticmethod
     def make(callee: str, arguments: Sequence[SSAValue]) -> "CallOp":

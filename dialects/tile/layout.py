@@ -139,6 +139,14 @@ def layout_of(value: SSAValue | Attribute) -> Layout | None:
     return None
 
 
+def element_of(value: SSAValue) -> Attribute:
+    """Return the element type of a tensor value."""
+    type_ = value.type
+    assert isinstance(type_, TensorType)
+    element: Attribute = type_.element_type
+    return element
+
+
 def with_layout(type_: TensorType[Attribute], layout: Layout | None) -> TensorType[Attribute]:
     """Return the type with that encoding."""
     if layout is None:

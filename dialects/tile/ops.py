@@ -1,6 +1,7 @@
 """Define the tile ops: layout conversions, memories, loop indices, recurrences and blocks."""
 
 from collections.abc import Sequence
+from importlib import import_module
 
 from xdsl.dialects.builtin import (
     FloatAttr,
@@ -13,7 +14,8 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Dialect, SSAValue
+from xdsl.interfaces import HasFolderInterface
+from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
@@ -23,18 +25,42 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.traits import Pure
+from xdsl.pattern_rewriter import RewritePattern
+from xdsl.traits import HasCanonicalizationPatternsTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from neuronir.dialects.hlo.kinds import (
+    FLOAT,
+    FLOAT_TENSOR,
+    INTEGER_TENSOR,
+    NUMBER_TENSOR,
+    TENSOR,
+)
 from neuronir.dialects.support.ops import NeuronOp
 from neuronir.dialects.tile import semantics
-from neuronir.dialects.tile.layout import LayoutAttr, layout_of
+from neuronir.dialects.tile.layout import LayoutAttr, element_of, layout_of
+
+_CANONICALIZATION = "neuronir.dialects.tile.canonicalization"
 
 assert semantics  # importing it registers the semantics of the ops
 
 
+class _Canonicalization(HasCanonicalizationPatternsTrait):
+    """The canonicalisation patterns of a tile op."""
+
+    def get_patterns(self, op: type[Operation]) -> tuple[RewritePattern, ...]:
+        """Return the patterns of the op, whose module imports this one."""
+        patterns: tuple[RewritePattern, ...] = import_module(_CANONICALIZATION).PATTERNS[op]
+        return patterns
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        """Return no patterns: they depend on the op."""
+        return ()
+
+
 @irdl_op_definition
-class ConvertLayoutOp(NeuronOp):
+class ConvertLayoutOp(NeuronOp, HasFolderInterface):
     """Convert a tensor to another layout: a load, a store, or a conversion on the chip.
 
         %y = tile.convert_layout %x
@@ -45,10 +71,21 @@ class ConvertLayoutOp(NeuronOp):
 
     name = "tile.convert_layout"
 
-    source = operand_def(TensorType)
-    result = result_def(TensorType)
-    traits = traits_def(Pure())
+    source = operand_def(TENSOR)
+    result = result_def(TENSOR)
+    traits = traits_def(Pure(), _Canonicalization())
     assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
+
+    def fold(self) -> tuple[SSAValue] | None:
+        """Fold a conversion to the same type, and one that undoes another."""
+        if self.source.type == self.result.type:
+            return (self.source,)
+        before = self.source.owner
+        if isinstance(before, ConvertLayoutOp) and before.source.type == self.result.type:
+            # A conversion of the elements may round them.
+            if element_of(before.source) == element_of(self.source):
+                return (before.source,)
+        return None
 
     @staticmethod
     def make(source: SSAValue, type_: Attribute) -> "ConvertLayoutOp":
@@ -67,7 +104,7 @@ class ConvertLayoutOp(NeuronOp):
             assert isinstance(type_, TensorType)
             if layout is not None and not layout.fits(type_.get_shape()):
                 raise VerifyException(
-                    f"the layout <{layout}> does not fit a tensor of {type_.shape}"
+                    f"the layout <{layout}> does not fit a tensor of {list(type_.get_shape())}"
                 )
 
 
@@ -81,7 +118,7 @@ class EmptyOp(NeuronOp):
     name = "tile.empty"
 
     memory = prop_def(StringAttr)
-    tensor = result_def(TensorType)
+    tensor = result_def(TENSOR)
     traits = traits_def(Pure())
     assembly_format = "$memory attr-dict `:` type($tensor)"
 
@@ -105,8 +142,8 @@ class IndexOp(NeuronOp):
     name = "tile.index"
 
     index = operand_def(IndexType)
-    result = result_def(TensorType)
-    traits = traits_def(Pure())
+    result = result_def(NUMBER_TENSOR)
+    traits = traits_def(Pure(), _Canonicalization())
     assembly_format = "$index attr-dict `:` type($result)"
 
     @staticmethod
@@ -131,9 +168,9 @@ class ToIndexOp(NeuronOp):
 
     name = "tile.to_index"
 
-    source = operand_def(TensorType)
+    source = operand_def(INTEGER_TENSOR)
     index = result_def(IndexType)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), _Canonicalization())
     assembly_format = "$source attr-dict `:` type($source)"
 
     @staticmethod
@@ -153,7 +190,7 @@ SCANS = {"linear": 2, "add": 1, "multiply": 1, "maximum": 1, "minimum": 1}
 
 
 @irdl_op_definition
-class ScanOp(NeuronOp):
+class ScanOp(NeuronOp, HasFolderInterface):
     """Compute a recurrence along the last dimension of float arrays, each row by itself.
 
         %h = tile.scan "linear" %a, %b, %begin
@@ -169,8 +206,8 @@ class ScanOp(NeuronOp):
 
     kind = prop_def(StringAttr)
     backwards = opt_prop_def(UnitAttr)
-    inputs = var_operand_def(TensorType)
-    result = result_def(TensorType)
+    inputs = var_operand_def(FLOAT_TENSOR)
+    result = result_def(FLOAT_TENSOR)
     traits = traits_def(Pure())
     assembly_format = (
         "$kind $inputs (`backwards` $backwards^)? attr-dict `:` functional-type($inputs, $result)"
@@ -188,6 +225,14 @@ class ScanOp(NeuronOp):
         return ScanOp.create(
             operands=operands, result_types=[arrays[-1].type], properties=properties
         )
+
+    def fold(self) -> tuple[SSAValue] | None:
+        """Fold a recurrence of one step that has no initial value."""
+        last = self.arrays[-1]
+        assert isinstance(last.type, TensorType)
+        if self.begin is None and last.type.get_shape()[-1] == 1 and last.type == self.result.type:
+            return (last,)
+        return None
 
     @property
     def arrays(self) -> tuple[SSAValue, ...]:
@@ -212,6 +257,8 @@ class ScanOp(NeuronOp):
         result = self.result.type
         assert isinstance(result, TensorType)
         shape = result.get_shape()
+        if not FLOAT.allows(result.element_type):
+            raise VerifyException(f"a recurrence is computed on floats, not on {result}")
         if not shape:
             raise VerifyException("there is no dimension to scan along")
         for i, value in enumerate(self.inputs):
@@ -224,7 +271,7 @@ class ScanOp(NeuronOp):
 
 
 @irdl_op_definition
-class MaskOp(NeuronOp):
+class MaskOp(NeuronOp, HasFolderInterface):
     """Overwrite the padding at the end of a dimension with a value.
 
         %y = tile.mask %x dimension = 1 kept = 197 value = 0.0
@@ -235,16 +282,23 @@ class MaskOp(NeuronOp):
 
     name = "tile.mask"
 
-    source = operand_def(TensorType)
+    source = operand_def(NUMBER_TENSOR)
     dimension = prop_def(IntegerAttr.constr(i64))
     kept = prop_def(IntegerAttr.constr(i64))
     value = prop_def(FloatAttr.constr(f64))
-    result = result_def(TensorType)
+    result = result_def(NUMBER_TENSOR)
     traits = traits_def(Pure())
     assembly_format = (
         "$source `dimension` `=` $dimension `kept` `=` $kept `value` `=` $value attr-dict "
         "`:` type($source) `to` type($result)"
     )
+
+    def fold(self) -> tuple[SSAValue] | None:
+        """Fold a mask that keeps all elements."""
+        type_ = self.source.type
+        assert isinstance(type_, TensorType)
+        whole = self.count == type_.get_shape()[self.along]
+        return (self.source,) if whole and type_ == self.result.type else None
 
     @staticmethod
     def make(source: SSAValue, dimension: int, kept: int, value: float) -> "MaskOp":
@@ -293,11 +347,11 @@ class UnfoldOp(NeuronOp):
 
     name = "tile.unfold"
 
-    source = operand_def(TensorType)
+    source = operand_def(TENSOR)
     dimension = prop_def(IntegerAttr.constr(i64))
     start = prop_def(IntegerAttr.constr(i64))
     step = prop_def(IntegerAttr.constr(i64))
-    result = result_def(TensorType)
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
     assembly_format = (
         "$source `dimension` `=` $dimension `start` `=` $start `step` `=` $step attr-dict "

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
@@ -75,7 +74,7 @@ def assign_banks(
         alloc = order.allocs[key]
         if alloc.role is not None and alloc.role.data == "constant":
             life.last = order.places
-        size = partition_bytes(cast(MemRefType, alloc.buffer.type))
+        size = partition_bytes(alloc.buffer.type)
         items.append(Item(key, size, life.first, life.last))
     found = allocate_banks(items, machine, rotate)
     if isinstance(found, int):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr
@@ -297,7 +296,7 @@ class _Reader:
         return nodes
 
     def allocation(self, op: AllocOp) -> None:
-        type_ = cast(MemRefType, op.buffer.type)
+        type_ = op.buffer.type
         ring = op.attributes.get(RING)
         buffer = Buffer(
             len(self.buffers),

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, NoneAttr
+from xdsl.dialects.builtin import ArrayAttr, NoneAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from neuronir.dialects.nc.attributes import Pattern, PatternAttr, number_of
+from neuronir.dialects.nc.canonicalization import with_folded_indices
 from neuronir.dialects.nc.ops import InstructionOp, View, build, segments_attr
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp
 from neuronir.dialects.support.loops import LoopOp, body_of
@@ -101,14 +102,8 @@ def fold_constants(block: Block) -> None:
     for op in list(walk_in(block)):
         if not isinstance(op, InstructionOp):
             continue
-        known: dict[SSAValue, Linear] = {}
-        for value in op.index_values():
-            owner = value.owner
-            if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-                known[value] = Linear(None, 0, owner.value.value.data)
-        parent = op.parent
-        if known and parent is not None:
-            copy = copy_with(op, {}, known)
+        copy, parent = with_folded_indices(op), op.parent
+        if copy is not None and parent is not None:
             parent.insert_op_before(copy, op)
             for old, new in zip(op.results, copy.results, strict=True):
                 old.replace_all_uses_with(new)

@@ -7,12 +7,12 @@ variables get one in HBM.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.counts import count_load, is_normal, next_load
@@ -156,7 +156,7 @@ class _Order:
             for op in walk(func):
                 if isinstance(op, AllocOp) and op.address is not None:
                     space = space_of(op.buffer)
-                    end = op.address.value.data + partition_bytes(cast(MemRefType, op.buffer.type))
+                    end = op.address.value.data + partition_bytes(op.buffer.type)
                     free[space] = max(free[space], end)
         return free
 
@@ -164,7 +164,7 @@ class _Order:
         if op.address is not None:
             return op.address.value.data
         space = space_of(op.buffer)
-        size = partition_bytes(cast(MemRefType, op.buffer.type))
+        size = partition_bytes(op.buffer.type)
         unit = _ALIGNMENT if space == Space.SBUF else self._bank
         address = -(-self._next[space] // unit) * unit
         self._next[space] = address + size

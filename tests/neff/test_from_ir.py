@@ -26,16 +26,16 @@ from neuronir.targets.neff.writer import neff_pieces
 
 LOOPED = """
 builtin.module attributes {nc.machine = "trn1"} {
-  nc.variable "x" : "input" memref<128x64xf32, #nc.space<"hbm">> index 0 : i64
-    layout array<i64: 0, 1> named "p.1" at 0 : i64
-  nc.variable "y" : "output" memref<128x64xf32, #nc.space<"hbm">> index 0 : i64 at 32768 : i64
+  nc.variable "x" : "input" memref<128x64xf32, #nc.space<"hbm">> index 0
+    layout array<i64: 0, 1> named "p.1" at 0
+  nc.variable "y" : "output" memref<128x64xf32, #nc.space<"hbm">> index 0 at 32768
   nc.variable "w" : "constant" memref<4xi32, #nc.space<"hbm">>
-    value dense<[1, 2, 3, 4]> : tensor<4xi32> at 65536 : i64
+    value dense<[1, 2, 3, 4]> : tensor<4xi32> at 65536
   nc.func "layer" {
   ^bb0(%base: index):
     %x = nc.address_of @x : memref<128x64xf32, #nc.space<"hbm">>
     %y = nc.address_of @y : memref<128x64xf32, #nc.space<"hbm">>
-    %t = nc.alloc at 256 : i64 : memref<128x64xf32, #nc.space<"sbuf">>
+    %t = nc.alloc at 256 : memref<128x64xf32, #nc.space<"sbuf">>
     %zero = arith.constant 0 : index
     %one = arith.constant 1 : index
     %four = arith.constant 4 : index
@@ -57,10 +57,10 @@ builtin.module attributes {nc.machine = "trn1"} {
 
 REGISTERS = """
 builtin.module attributes {nc.machine = "trn1"} {
-  nc.variable "x" : "input" memref<4xi32, #nc.space<"hbm">> index 0 : i64 at 0 : i64
+  nc.variable "x" : "input" memref<4xi32, #nc.space<"hbm">> index 0 at 0
   nc.func "main" {
     %x = nc.address_of @x : memref<4xi32, #nc.space<"hbm">>
-    %t = nc.alloc at 0 : i64 : memref<1x64xi32, #nc.space<"sbuf">>
+    %t = nc.alloc at 0 : memref<1x64xi32, #nc.space<"sbuf">>
     %a = nc.register_load () = (%x[0:1 * 4 | 1:1 | 0]) {low = 0 : i64, high = 3 : i64}
       on dve -> index
     %b = nc.register_load () = (%x[0:1 * 4 | 1:1 | 1]) {low = 0 : i64, high = 3 : i64}
@@ -129,8 +129,8 @@ def test_registers_are_numbered_and_reused() -> None:
     ("text", "message"),
     [
         (REGISTERS.replace("ENGINE", "pool"), "on POOL uses a register of DVE"),
-        (LOOPED.replace(" at 256 : i64", ""), "nc.alloc has no address"),
-        (LOOPED.replace(" at 32768 : i64", ""), "@y has no address"),
+        (LOOPED.replace(" at 256", ""), "nc.alloc has no address"),
+        (LOOPED.replace(" at 32768", ""), "@y has no address"),
         (LOOPED.replace("nc.call @layer", "nc.call @other"), "@other, which does not exist"),
         (LOOPED.replace("%zero to %four", "%base to %four"), "loops run from 0"),
         (LOOPED.replace('"main"', '"start"'), "no nc.func @main"),

@@ -52,11 +52,11 @@ def test_calls_in_loops_in_calls_are_unrolled() -> None:
 
 REGISTERS = """
 builtin.module attributes {nc.machine = "trn1"} {
-  nc.variable "x" : "input" memref<8xi32, #nc.space<"hbm">> index 0 : i64 at 0 : i64
+  nc.variable "x" : "input" memref<8xi32, #nc.space<"hbm">> index 0 at 0
 FUNCTIONS
   nc.func "main" {
     %x = nc.address_of @x : memref<8xi32, #nc.space<"hbm">>
-    %t = nc.alloc at 0 : i64 : memref<1x64xi32, #nc.space<"sbuf">>
+    %t = nc.alloc at 0 : memref<1x64xi32, #nc.space<"sbuf">>
     %a = nc.register_load () = (%x[0:1 * 8 | 1:1 | 0]) {low = 0 : i64, high = 3 : i64}
       on dve -> index
 CALLS
@@ -81,7 +81,7 @@ def callee(name: str, count: int) -> str:
     lines = [
         f'nc.func "{name}" {{',
         '%x = nc.address_of @x : memref<8xi32, #nc.space<"hbm">>',
-        '%t = nc.alloc at 256 : i64 : memref<1x64xi32, #nc.space<"sbuf">>',
+        '%t = nc.alloc at 256 : memref<1x64xi32, #nc.space<"sbuf">>',
         *loads,
         *uses,
         "nc.return",

@@ -63,12 +63,12 @@ builtin.module attributes {{nc.machine = "trn1", neuronir.phase = "virtual"}} {{
 
 PASSED = f"""
 builtin.module attributes {{nc.machine = "trn1", neuronir.phase = "synchronised"}} {{
-  nc.variable "a" : "input" memref<32x64xf32, {HBM}> index 0 at 0 : i64
-  nc.variable "b" : "input" memref<32x64xf32, {HBM}> index 1 at 8192 : i64
-  nc.variable "y" : "output" memref<2x32x64xf32, {HBM}> index 0 at 16384 : i64
+  nc.variable "a" : "input" memref<32x64xf32, {HBM}> index 0 at 0
+  nc.variable "b" : "input" memref<32x64xf32, {HBM}> index 1 at 8192
+  nc.variable "y" : "output" memref<2x32x64xf32, {HBM}> index 0 at 16384
   nc.func "layer" {{
   ^bb0(%i: index, %y: memref<2x32x64xf32, {HBM}>, %w: memref<32x64xf32, {HBM}>):
-    %t = nc.alloc at 0 : i64 : memref<32x64xf32, {SBUF}>
+    %t = nc.alloc at 0 : memref<32x64xf32, {SBUF}>
     nc.dma (%t[0:32 | 64:1 | 0]) = (%w[0:32 * 64 | 64:1 | 0]) on dma0
       wait [<1, 0 + 16 * %i>] update [<0, 16>]
     nc.dma (%y[0:32 * 64 | 64:1 | 0 + 2048 * %i]) = (%t[0:32 | 64:1 | 0]) on dma1

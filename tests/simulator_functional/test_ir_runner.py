@@ -50,7 +50,7 @@ VARIABLES = f"""
 X = np.arange(2048, dtype=np.float32).reshape(256, 8)
 
 
-@pytest.mark.parametrize("address", ["", "at 4096 : i64"])
+@pytest.mark.parametrize("address", ["", "at 4096"])
 def test_loop_with_and_without_addresses(address: str) -> None:
     result = simulate_module(module(DOUBLED.replace("AT_A", address), VARIABLES), [X])
     assert np.array_equal(result.outputs[0], 2 * X)

@@ -1,4 +1,4 @@
-"""Every hlo and nc op has a lit test of its syntax."""
+"""Every hlo, nc and tile op has a lit test of its syntax."""
 
 import re
 from pathlib import Path
@@ -8,11 +8,12 @@ from xdsl.ir import Dialect
 
 from neuronir.dialects.hlo import HLO
 from neuronir.dialects.nc.dialect import NC
+from neuronir.dialects.tile.ops import TILE
 
 LIT = Path(__file__).parents[2] / "lit" / "dialects"
 
 
-@pytest.mark.parametrize("dialect", [HLO, NC], ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("dialect", [HLO, NC, TILE], ids=lambda dialect: dialect.name)
 def test_every_op_is_printed_and_parsed_again(dialect: Dialect) -> None:
     checked = set()
     for path in (LIT / dialect.name).glob("*.mlir"):

@@ -19,6 +19,7 @@ from neuronir.dialects.hlo import HLO
 from neuronir.dialects.hlo.kinds import ANY, TensorOf
 from neuronir.dialects.hlo.shape_inference import _CHECK, _INFER
 from neuronir.dialects.nc.dialect import NC
+from neuronir.dialects.nc.kinds import BufferIn
 from neuronir.dialects.nc.opcodes import OPCODES, OpSpec, Param
 from neuronir.dialects.tile.ops import TILE
 from tools.reference.examples import examples
@@ -156,6 +157,8 @@ def _kind(constraint: AttrConstraint | RangeConstraint) -> str:
         return " or ".join(map(_kind, inner.attr_constrs))
     if isinstance(inner, TensorOf) and inner.kind is not ANY:
         return f"`tensor` ({inner.kind.name.removeprefix('a ')})"
+    if isinstance(inner, BufferIn):
+        return f"`memref` in {' or '.join(inner.memories)}"
     bases = inner.get_bases() if isinstance(inner, AttrConstraint) else None
     names = sorted(str(getattr(base, "name", base.__name__)) for base in bases or ())
     return ", ".join(f"`{name.removeprefix('builtin.')}`" for name in names) or "any"

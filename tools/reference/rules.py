@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Iterator
 from types import FunctionType
@@ -13,6 +14,17 @@ _HELPERS = {
     "need_region": "{} must take the required arguments and return the required type",
     "need_returns": "{} must take the required arguments",
 }
+_TAKES = r"takes \(.*\), must take \(.*\)"
+_RETURNS = r"returns .*, must return .*|must end in hlo\.return of one value"
+_TEXTS = {
+    "must be distinct dimensions below the rank": (
+        r"\[.*\] must be distinct dimensions below the rank \d+"
+    ),
+    "must have the required number of entries": r"\[.*\] must have \d+ entries",
+    "must take the required arguments and return the required type": f"(?:{_TAKES}|{_RETURNS})",
+    "must take the required arguments": _TAKES,
+}
+"""What the helpers really say: a regular expression for each of their texts."""
 _DEPTH = 3
 _SKIPPED = ("tensor", "element_of")  # that an operand is a tensor needs no saying
 
@@ -20,6 +32,18 @@ _SKIPPED = ("tensor", "element_of")  # that an operand is a tensor needs no sayi
 def rules(function: Callable[..., object] | None) -> list[str]:
     """The messages of a verifier and of the functions that it calls, in order, each once."""
     return list(dict.fromkeys(_rules(function, _DEPTH))) if function is not None else []
+
+
+def pattern_of(rule: str) -> re.Pattern[str]:
+    """Return a regular expression for the messages of a rule."""
+    for text, expression in _TEXTS.items():
+        if rule.endswith(text):
+            return re.compile(_values(rule.removesuffix(text)) + expression)
+    return re.compile(_values(rule))
+
+
+def _values(text: str) -> str:
+    return ".*".join(map(re.escape, re.split(r"…|`\w+`", text)))
 
 
 def _rules(function: Callable[..., object], depth: int) -> Iterator[str]:

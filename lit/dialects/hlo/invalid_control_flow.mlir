@@ -167,3 +167,104 @@ func.func @f(%x: tensor<4xf32>) {
   }) : (tensor<4xf32>) -> tensor<3xf32>
   func.return
 }
+
+// -----
+
+func.func private @g(tensor<2xf32>) -> tensor<3xf32>
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{operands must have the types of @g (tensor<2xf32>) -> tensor<3xf32>}}
+  %r = hlo.call %x callee = @g : (tensor<4xf32>) -> tensor<3xf32>
+  func.return
+}
+
+// -----
+
+func.func @g(%x: tensor<2xf32>) -> tensor<2xf32> {
+  func.return %x : tensor<2xf32>
+}
+func.func @f(%x: tensor<2xf32>) {
+  // expected-error@+1 {{result must have the type of @g (tensor<2xf32>) -> tensor<2xf32>}}
+  %r = hlo.call %x callee = @g : (tensor<2xf32>) -> tensor<3xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%n: tensor<i32>) {
+  // expected-error@+1 {{body returns tensor<i1>, must return tensor<i32>}}
+  %r = hlo.while %n ({
+  ^bb0(%a: tensor<i32>):
+    %more = hlo.compare %a, %a direction = LT : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    hlo.return %more : tensor<i1>
+  }, {
+  ^bb0(%b: tensor<i32>):
+    %more = hlo.compare %b, %b direction = LT : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    hlo.return %more : tensor<i1>
+  }) : tensor<i32>
+  func.return
+}
+
+// -----
+
+func.func @f(%p: tensor<i64>, %x: tensor<4xf32>) {
+  // expected-error@+1 {{index must be a scalar i1 or i32, is tensor<i64>}}
+  %r = hlo.conditional %p, %x ({
+  ^bb0(%a: tensor<4xf32>):
+    hlo.return %a : tensor<4xf32>
+  }) : (tensor<i64>, tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%p: tensor<i32>, %x: tensor<4xf32>) {
+  // expected-error@+1 {{1 branches need as many operands, have 2}}
+  %r = hlo.conditional %p, %x, %x ({
+  ^bb0(%a: tensor<4xf32>):
+    hlo.return %a : tensor<4xf32>
+  }) : (tensor<i32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%p: tensor<i32>, %x: tensor<4xf32>) {
+  // expected-error@+1 {{branch 0 takes (tensor<5xf32>), must take (tensor<4xf32>)}}
+  %r = hlo.conditional %p, %x ({
+  ^bb0(%a: tensor<5xf32>):
+    hlo.return %a : tensor<5xf32>
+  }) : (tensor<i32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<f64>, %b: tensor<f32>) {
+  // expected-error@+1 {{parameters must be scalars of tensor<4xf32>, one is tensor<f64>}}
+  %r = hlo.rng %a, %b distribution = UNIFORM : (tensor<f64>, tensor<f32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%s: tensor<2xui64>) {
+  // expected-error@+1 {{the new state must have type tensor<2xui64>, has tensor<3xui64>}}
+  %r = hlo.rng_bit_generator %s algorithm = THREE_FRY : (tensor<2xui64>) -> tuple<tensor<3xui64>, tensor<4xui32>>
+  func.return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{there must be at least one operand}}
+  %r = hlo.collective_permute source_target_pairs = [] : () -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %y: tensor<4xf32>) {
+  // expected-error@+1 {{2 operands give as many results}}
+  %r = hlo.all_gather %x, %y replica_groups = [array<i64: 0, 1>], dimension = 0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  func.return
+}

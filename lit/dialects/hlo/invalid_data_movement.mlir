@@ -169,3 +169,131 @@ func.func @f(%x: tensor<4xf32>, %i: tensor<2x1xi32>, %u: tensor<3xf32>) {
   }) : (tensor<4xf32>, tensor<2x1xi32>, tensor<3xf32>) -> tensor<4xf32>
   func.return
 }
+
+// -----
+
+func.func @f(%x: tensor<2xf32>) {
+  // expected-error@+1 {{element types must agree, tensor<2xf32> becomes tensor<3x2xf64>}}
+  %r = hlo.broadcast %x dimensions = [1] : (tensor<2xf32>) -> tensor<3x2xf64>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<2xf32>) {
+  // expected-error@+1 {{dimensions [0, 1] must have 1 entries}}
+  %r = hlo.broadcast %x dimensions = [0, 1] : (tensor<2xf32>) -> tensor<2x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<2xf32>) {
+  // expected-error@+1 {{tensor<2xf32> has 8 bytes, tensor<3xi32> has 12}}
+  %r = hlo.bitcast %x : (tensor<2xf32>) -> tensor<3xi32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{limit_indices [4, 4] must have 1 entries}}
+  %r = hlo.slice %x start_indices = [0], limit_indices = [4, 4], strides = [1] : tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %z: tensor<f32>) {
+  // expected-error@+1 {{edge_padding_low [] must have 1 entries}}
+  %r = hlo.pad %x, %z edge_padding_low = [], edge_padding_high = [0], interior_padding = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{there must be at least one input}}
+  %r = hlo.concatenate dimension = 0 : () -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %i: tensor<i32>) {
+  // expected-error@+1 {{slice_sizes [2, 2] must have 1 entries}}
+  %r = hlo.dynamic_slice %x, %i slice_sizes = [2, 2] : (tensor<4xf32>, tensor<i32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %u: tensor<2x2xf32>, %i: tensor<i32>) {
+  // expected-error@+1 {{update dimensions [2, 2] must have 1 entries}}
+  %r = hlo.dynamic_update_slice %x, %u, %i : (tensor<4xf32>, tensor<2x2xf32>, tensor<i32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %u: tensor<2xf64>, %i: tensor<i32>) {
+  // expected-error@+1 {{element types of tensor<4xf32> and tensor<2xf64> must agree}}
+  %r = hlo.dynamic_update_slice %x, %u, %i : (tensor<4xf32>, tensor<2xf64>, tensor<i32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%t: tensor<10x4xf32>, %at: tensor<3x1xi32>) {
+  // expected-error@+1 {{index_vector_dim 3 must be at most 2}}
+  %r = hlo.gather %t, %at offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 3, slice_sizes = [1, 4] : (tensor<10x4xf32>, tensor<3x1xi32>) -> tensor<3x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%t: tensor<10x4xf32>, %at: tensor<3x1xi32>) {
+  // expected-error@+1 {{collapsed_slice_dims and operand_batching_dims [0, 0] must be distinct dimensions below the rank 2}}
+  %r = hlo.gather %t, %at offset_dims = [1], collapsed_slice_dims = [0, 0], start_index_map = [0], index_vector_dim = 1, slice_sizes = [1, 4] : (tensor<10x4xf32>, tensor<3x1xi32>) -> tensor<3x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%t: tensor<10x4xf32>, %at: tensor<3x1xi32>) {
+  // expected-error@+1 {{start_index_map [2] must be distinct dimensions below the rank 2}}
+  %r = hlo.gather %t, %at offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [2], index_vector_dim = 1, slice_sizes = [1, 4] : (tensor<10x4xf32>, tensor<3x1xi32>) -> tensor<3x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%t: tensor<10x4xf32>, %at: tensor<3x1xi32>) {
+  // expected-error@+1 {{start_index_map [0, 1] must have 1 entries, one an index}}
+  %r = hlo.gather %t, %at offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0, 1], index_vector_dim = 1, slice_sizes = [1, 4] : (tensor<10x4xf32>, tensor<3x1xi32>) -> tensor<3x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%t: tensor<3x10x4xf32>, %at: tensor<3x1xi32>) {
+  // expected-error@+1 {{start_indices_batching_dims [] must have 1 entries}}
+  %r = hlo.gather %t, %at offset_dims = [1], collapsed_slice_dims = [1], start_index_map = [1], operand_batching_dims = [0], start_indices_batching_dims = [], index_vector_dim = 1, slice_sizes = [1, 1, 4] : (tensor<3x10x4xf32>, tensor<3x1xi32>) -> tensor<3x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%t: tensor<10x4xf32>, %at: tensor<3x1xi32>) {
+  // expected-error@+1 {{offset_dims [0, 1] must have 1 entries}}
+  %r = hlo.gather %t, %at offset_dims = [0, 1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1, slice_sizes = [1, 4] : (tensor<10x4xf32>, tensor<3x1xi32>) -> tensor<3x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%t: tensor<10x4xf32>, %at: tensor<3x1xi32>) {
+  // expected-error@+1 {{offset_dims [2] must be distinct dimensions below the rank 2}}
+  %r = hlo.gather %t, %at offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1, slice_sizes = [1, 4] : (tensor<10x4xf32>, tensor<3x1xi32>) -> tensor<3x4xf32>
+  func.return
+}

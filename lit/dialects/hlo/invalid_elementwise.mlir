@@ -173,3 +173,51 @@ func.func @f() {
   %r = hlo.iota iota_dimension = 1 : tensor<4xi32>
   func.return
 }
+
+// -----
+
+func.func @f(%x: tensor<2x3xi8>) {
+  // expected-error@+1 {{the last dimension of tensor<2x3xi8> must be 4}}
+  %r = hlo.bitcast_convert %x : (tensor<2x3xi8>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<2xf32>) {
+  // expected-error@+1 {{compare_type must be one of FLOAT, TOTALORDER, SIGNED, UNSIGNED, is "EXACT"}}
+  %r = hlo.compare %x, %x direction = LT, compare_type = EXACT : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+  func.return
+}
+
+// -----
+
+func.func @f(%p: tensor<2xi1>, %x: tensor<2xf32>, %y: tensor<2xf64>) {
+  // expected-error@+1 {{on_true and on_false must have one type, are tensor<2xf32> and tensor<2xf64>}}
+  %r = hlo.select %p, %x, %y : (tensor<2xi1>, tensor<2xf32>, tensor<2xf64>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%p: tensor<2xi8>, %x: tensor<2xf32>) {
+  // expected-error@+1 {{pred must have elements of type i1, is tensor<2xi8>}}
+  %r = hlo.select %p, %x, %x : (tensor<2xi8>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{value must be dense elements or an hlo resource, is "one"}}
+  %r = hlo.constant "one" : tensor<f32>
+  func.return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{value has type tensor<2xf32>, the result tensor<3xf32>}}
+  %r = "hlo.constant"() <{value = dense<1.0> : tensor<2xf32>}> : () -> tensor<3xf32>
+  func.return
+}

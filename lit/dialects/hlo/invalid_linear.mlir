@@ -117,3 +117,59 @@ func.func @f(%x: tensor<8xcomplex<f32>>) {
   %r = hlo.fft %x fft_type = FFT, fft_length = [4] : tensor<8xcomplex<f32>>
   func.return
 }
+
+// -----
+
+func.func @f(%x: tensor<1x8x4xf32>, %k: tensor<3x4xf32>) {
+  // expected-error@+1 {{lhs and rhs must have one rank, are tensor<1x8x4xf32> and tensor<3x4xf32>}}
+  %r = hlo.convolution %x, %k window_strides = [1], padding = [0, 0], lhs_dilation = [1], rhs_dilation = [1], window_reversal = [0], input_batch_dim = 0, input_feature_dim = 2, input_spatial_dims = [1], kernel_input_feature_dim = 1, kernel_output_feature_dim = 2, kernel_spatial_dims = [0], output_batch_dim = 0, output_feature_dim = 2, output_spatial_dims = [1], feature_group_count = 1, batch_group_count = 1 : (tensor<1x8x4xf32>, tensor<3x4xf32>) -> tensor<1x6x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<1x8x4xf32>, %k: tensor<3x4x6xf32>) {
+  // expected-error@+1 {{input dimension numbers [0, 1, 1] must permute 3 dimensions}}
+  %r = hlo.convolution %x, %k window_strides = [1], padding = [0, 0], lhs_dilation = [1], rhs_dilation = [1], window_reversal = [0], input_batch_dim = 0, input_feature_dim = 1, input_spatial_dims = [1], kernel_input_feature_dim = 1, kernel_output_feature_dim = 2, kernel_spatial_dims = [0], output_batch_dim = 0, output_feature_dim = 2, output_spatial_dims = [1], feature_group_count = 1, batch_group_count = 1 : (tensor<1x8x4xf32>, tensor<3x4x6xf32>) -> tensor<1x6x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<1x8x4xf32>, %k: tensor<3x4x6xf32>) {
+  // expected-error@+1 {{feature_group_count 2 and batch_group_count 2 must be positive and one of them 1}}
+  %r = hlo.convolution %x, %k window_strides = [1], padding = [0, 0], lhs_dilation = [1], rhs_dilation = [1], window_reversal = [0], input_batch_dim = 0, input_feature_dim = 2, input_spatial_dims = [1], kernel_input_feature_dim = 1, kernel_output_feature_dim = 2, kernel_spatial_dims = [0], output_batch_dim = 0, output_feature_dim = 2, output_spatial_dims = [1], feature_group_count = 2, batch_group_count = 2 : (tensor<1x8x4xf32>, tensor<3x4x6xf32>) -> tensor<1x6x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<1x8x4xf32>, %k: tensor<3x2x5xf32>) {
+  // expected-error@+1 {{output feature size 5 must be a multiple of the group count 2}}
+  %r = hlo.convolution %x, %k window_strides = [1], padding = [0, 0], lhs_dilation = [1], rhs_dilation = [1], window_reversal = [0], input_batch_dim = 0, input_feature_dim = 2, input_spatial_dims = [1], kernel_input_feature_dim = 1, kernel_output_feature_dim = 2, kernel_spatial_dims = [0], output_batch_dim = 0, output_feature_dim = 2, output_spatial_dims = [1], feature_group_count = 2, batch_group_count = 1 : (tensor<1x8x4xf32>, tensor<3x2x5xf32>) -> tensor<1x6x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<3x8x4xf32>, %k: tensor<3x4x6xf32>) {
+  // expected-error@+1 {{batch size 3 must be a multiple of batch_group_count 2}}
+  %r = hlo.convolution %x, %k window_strides = [1], padding = [0, 0], lhs_dilation = [1], rhs_dilation = [1], window_reversal = [0], input_batch_dim = 0, input_feature_dim = 2, input_spatial_dims = [1], kernel_input_feature_dim = 1, kernel_output_feature_dim = 2, kernel_spatial_dims = [0], output_batch_dim = 0, output_feature_dim = 2, output_spatial_dims = [1], feature_group_count = 1, batch_group_count = 2 : (tensor<3x8x4xf32>, tensor<3x4x6xf32>) -> tensor<1x6x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<1x8x4xf32>, %k: tensor<3x4x6xf32>) {
+  // expected-error@+1 {{window strides [1, 1] must have 1 entries}}
+  %r = hlo.convolution %x, %k window_strides = [1, 1], padding = [0, 0], lhs_dilation = [1], rhs_dilation = [1], window_reversal = [0], input_batch_dim = 0, input_feature_dim = 2, input_spatial_dims = [1], kernel_input_feature_dim = 1, kernel_output_feature_dim = 2, kernel_spatial_dims = [0], output_batch_dim = 0, output_feature_dim = 2, output_spatial_dims = [1], feature_group_count = 1, batch_group_count = 1 : (tensor<1x8x4xf32>, tensor<3x4x6xf32>) -> tensor<1x6x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<1x8x4xf32>, %k: tensor<3x4x6xf32>) {
+  // expected-error@+1 {{window_reversal [0, 0] must have 1 entries}}
+  %r = hlo.convolution %x, %k window_strides = [1], padding = [0, 0], lhs_dilation = [1], rhs_dilation = [1], window_reversal = [0, 0], input_batch_dim = 0, input_feature_dim = 2, input_spatial_dims = [1], kernel_input_feature_dim = 1, kernel_output_feature_dim = 2, kernel_spatial_dims = [0], output_batch_dim = 0, output_feature_dim = 2, output_spatial_dims = [1], feature_group_count = 1, batch_group_count = 1 : (tensor<1x8x4xf32>, tensor<3x4x6xf32>) -> tensor<1x6x6xf32>
+  func.return
+}

@@ -5,8 +5,8 @@ builtin.module attributes {nc.machine = "trn1"} {
     %s = nc.alloc : memref<128x512xf32, #nc.space<"sbuf">>
     %b = nc.alloc "stream" : memref<128x512xbf16, #nc.space<"sbuf">>
     %i = nc.alloc "constant" : memref<128x8xi32, #nc.space<"sbuf">>
-    %p = nc.alloc at 2048 : i64 : memref<128x512xf32, #nc.space<"psum">>
-    // CHECK: %p = nc.alloc at 2048 : i64 : memref<128x512xf32, #nc.space<"psum">>
+    %p = nc.alloc at 2048 : memref<128x512xf32, #nc.space<"psum">>
+    // CHECK: %p = nc.alloc at 2048 : memref<128x512xf32, #nc.space<"psum">>
     nc.matmul (%p[0:128 | 512:1 | 0]) = (%b[0:128 | 128:1 | 0], %b[0:128 | 512:1 | 0]) {accumulate = 0 : i64} on pe
     // CHECK-NEXT: nc.matmul (%p[0:128 | 512:1 | 0]) = (%b[0:128 | 128:1 | 0], %b[0:128 | 512:1 | 0]) {accumulate = 0 : i64} on pe
     nc.transpose (%p[0:64 | 32:1 | 0]) = (%s[0:32 | 64:2 | 1]) on pe

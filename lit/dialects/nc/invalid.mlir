@@ -57,7 +57,7 @@ builtin.module {
 
 builtin.module {
   nc.func "main" {
-    // expected-error@+1 {{'nc.alloc' op the memory space of memref<128x8xf32> must be #nc.space<"sbuf"> or #nc.space<"psum">}}
+    // expected-error@+1 {{'nc.alloc' op must be a memref in sbuf or psum, is memref<128x8xf32>}}
     %s = nc.alloc : memref<128x8xf32>
     nc.return
   }
@@ -163,7 +163,7 @@ builtin.module {
 
 builtin.module {
   nc.func "main" {
-    // expected-error@+1 {{'nc.alloc' op the memory space of memref<128x8xf32, #nc.space<"hbm">> must be #nc.space<"sbuf"> or #nc.space<"psum">}}
+    // expected-error@+1 {{'nc.alloc' op must be a memref in sbuf or psum, is memref<128x8xf32, #nc.space<"hbm">>}}
     %s = nc.alloc : memref<128x8xf32, #nc.space<"hbm">>
     nc.return
   }
@@ -266,4 +266,35 @@ builtin.module {
 builtin.module {
   // expected-error@+1 {{'nc.variable' op the memory space of memref<64xf32, #nc.space<"sbuf">> must be #nc.space<"hbm">}}
   nc.variable "x" : "input" memref<64xf32, #nc.space<"sbuf">> index 0
+}
+
+// -----
+
+builtin.module {
+  nc.func "main" {
+    // expected-error@+1 {{SSA value used before assignment}}
+    nc.memset (%s[0:128 | 8:1 | 0]) = () {value = 0.0 : f64}
+    nc.return
+  }
+}
+
+// -----
+
+builtin.module {
+  nc.func "main" {
+    %s = nc.alloc : memref<128x8xf32, #nc.space<"sbuf">>
+    // expected-error@+1 {{expected an index operand}}
+    "nc.memset"(%s) <{patterns = [#nc.ap<0:128 | 8:1 | 0 + 1 * %s>], params = {value = 0.0 : f64}, operandSegmentSizes = array<i32: 1, 0>}> : (memref<128x8xf32, #nc.space<"sbuf">>) -> ()
+    nc.return
+  }
+}
+
+// -----
+
+builtin.module {
+  nc.func "main" {
+    // expected-error@+1 {{'nc.alloc' op must be a memref in sbuf or psum, is i32}}
+    %s = nc.alloc at 0 : i32 : memref<128x8xf32, #nc.space<"sbuf">>
+    nc.return
+  }
 }

@@ -1,10 +1,10 @@
 // RUN: neuron-opt %s | neuron-opt | filecheck %s
 
 builtin.module attributes {nc.machine = "trn1"} {
-  nc.variable "x" : "input" memref<2x128x64xf32, #nc.space<"hbm">> index 0 : i64 layout array<i64: 1, 2, 0> named "p.0" at 64 : i64
-  // CHECK: nc.variable "x" : "input" memref<2x128x64xf32, #nc.space<"hbm">> index 0 : i64 layout array<i64: 1, 2, 0> named "p.0" at 64 : i64
-  nc.variable "y" : "output" memref<2x128x64xf32, #nc.space<"hbm">> index 0 : i64
-  // CHECK: nc.variable "y" : "output" memref<2x128x64xf32, #nc.space<"hbm">> index 0 : i64
+  nc.variable "x" : "input" memref<2x128x64xf32, #nc.space<"hbm">> index 0 layout array<i64: 1, 2, 0> named "p.0" at 64
+  // CHECK: nc.variable "x" : "input" memref<2x128x64xf32, #nc.space<"hbm">> index 0 layout array<i64: 1, 2, 0> named "p.0" at 64
+  nc.variable "y" : "output" memref<2x128x64xf32, #nc.space<"hbm">> index 0
+  // CHECK: nc.variable "y" : "output" memref<2x128x64xf32, #nc.space<"hbm">> index 0
   nc.func "main" {
     // CHECK-NEXT: nc.func "main" {
     %zero = arith.constant 0 : index

@@ -17,7 +17,7 @@ func.func @elements(%x: tensor<4x8xf32, #tile.layout<sbuf, [4p1], [8f1]>>) {
 // -----
 
 func.func @fit(%x: tensor<4x8xf32>) {
-  // expected-error@+1 {{does not fit a tensor of}}
+  // expected-error@+1 {{the layout <sbuf, [4p1], [4f1]> does not fit a tensor of [4, 8]}}
   %0 = tile.convert_layout %x : tensor<4x8xf32> to tensor<4x8xf32, #tile.layout<sbuf, [4p1], [4f1]>>
   func.return
 }
@@ -137,5 +137,36 @@ func.func @kinds(%x: tensor<8xf32>) {
 func.func @counts(%x: tensor<1xi32>) {
   // expected-error@+1 {{the source must be a scalar of type i32}}
   %0 = tile.to_index %x : tensor<1xi32>
+  func.return
+}
+
+// -----
+
+func.func @empty() {
+  // expected-error@+1 {{'tile.empty' op a memory is hbm or sbuf, not psum}}
+  %0 = tile.empty "psum" : tensor<4xf32>
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{a digit is SIZEpSTEP on partitions, SIZEfSTRIDE on the free axis, SIZEr}}
+func.func @digit(%x: tensor<4xf32, #tile.layout<sbuf, [4q1]>>) {
+  func.return
+}
+
+// -----
+
+func.func @ints(%x: tensor<4x8xi32>) {
+  // expected-error@+1 {{'tile.scan' op a recurrence is computed on floats, not on tensor<4x8xi32>}}
+  %0 = "tile.scan"(%x) <{kind = "add"}> : (tensor<4x8xi32>) -> tensor<4x8xi32>
+  func.return
+}
+
+// -----
+
+func.func @ints(%x: tensor<4x8xi32>) {
+  // expected-error@+1 {{'tile.scan' op element type must be float, is i32}}
+  %0 = tile.scan "add" %x : (tensor<4x8xi32>) -> tensor<4x8xi32>
   func.return
 }

@@ -15,6 +15,8 @@ builtin.module {
     %n = tile.to_index %3 : tensor<i32>
     // CHECK-NEXT: tile.convert_layout %{{.*}} : tensor<1024x64xf32, #tile.layout<sbuf, [64p1, 1024f1]>> to tensor<1024x64xf32>
     %4 = tile.convert_layout %2 : tensor<1024x64xf32, #tile.layout<sbuf, [64p1, 1024f1]>> to tensor<1024x64xf32>
+    // CHECK-NEXT: tile.empty "hbm" : tensor<4096x512xf32>
+    %5 = tile.empty "hbm" : tensor<4096x512xf32>
     func.return %4 : tensor<1024x64xf32>
   }
 }

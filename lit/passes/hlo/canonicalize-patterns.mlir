@@ -70,3 +70,13 @@ func.func @replaces_nan(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = hlo.select %below, %x, %zero : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
+
+// The rules do not know layouts: ops on tensors with a layout are not changed.
+// CHECK-LABEL: func.func @layout
+// CHECK:         hlo.negate
+// CHECK-NEXT:    hlo.negate
+func.func @layout(%x: tensor<4x8xf32, #tile.layout<sbuf, [4p1], [8f1]>>) -> tensor<4x8xf32, #tile.layout<sbuf, [4f1], [8p1]>> {
+  %n = hlo.negate %x : (tensor<4x8xf32, #tile.layout<sbuf, [4p1], [8f1]>>) -> tensor<4x8xf32, #tile.layout<sbuf, [4p1], [8f1]>>
+  %m = hlo.negate %n : (tensor<4x8xf32, #tile.layout<sbuf, [4p1], [8f1]>>) -> tensor<4x8xf32, #tile.layout<sbuf, [4f1], [8p1]>>
+  func.return %m : tensor<4x8xf32, #tile.layout<sbuf, [4f1], [8p1]>>
+}

@@ -12,19 +12,19 @@
 // CHECK-NOT: at {{[0-9]}}
 // CHECK: %in = nc.alloc : memref
 
-// TURN: %sum = nc.alloc at 0 : i64
-// TURN: %p = nc.alloc at 2048 : i64
-// TURN: %q = nc.alloc at 4096 : i64
-// TURN: %wide = nc.alloc at 6144 : i64
-// TURN: %last = nc.alloc at 10240 : i64
-// TURN: %unused = nc.alloc at 0 : i64
+// TURN: %sum = nc.alloc at 0
+// TURN: %p = nc.alloc at 2048
+// TURN: %q = nc.alloc at 4096
+// TURN: %wide = nc.alloc at 6144
+// TURN: %last = nc.alloc at 10240
+// TURN: %unused = nc.alloc at 0
 
-// FIRST: %sum = nc.alloc at 0 : i64
-// FIRST: %p = nc.alloc at 2048 : i64
-// FIRST: %q = nc.alloc at 4096 : i64
-// FIRST: %wide = nc.alloc at 0 : i64
-// FIRST: %last = nc.alloc at 0 : i64
-// FIRST: %unused = nc.alloc at 0 : i64
+// FIRST: %sum = nc.alloc at 0
+// FIRST: %p = nc.alloc at 2048
+// FIRST: %q = nc.alloc at 4096
+// FIRST: %wide = nc.alloc at 0
+// FIRST: %last = nc.alloc at 0
+// FIRST: %unused = nc.alloc at 0
 
 // STATISTICS: nc-assign-banks
 // STATISTICS: {{ }}6 banks

@@ -42,7 +42,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
 
 // The sum of the caller is live in the whole loop: buffers of the function are placed next to it.
 // ALLOC-LABEL: nc.func "add"
-// ALLOC:   %a = nc.alloc at {{[0-9]+}} : i64
+// ALLOC:   %a = nc.alloc at {{[0-9]+}}
 // ALLOC-LABEL: nc.func "main"
 // ALLOC:   %sum = nc.alloc at
 

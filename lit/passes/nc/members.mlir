@@ -2,10 +2,10 @@
 
 // Variables side by side, one in each row. Variables with an address keep it.
 
-// CHECK: nc.variable "a" {{.*}} at 4096 : i64
-// CHECK: nc.variable "b" {{.*}} at 4480 : i64
-// CHECK: nc.variable "c" {{.*}} at 4352 : i64
-// CHECK: nc.variable "both" {{.*}} of [@c, @b] at 4352 : i64
+// CHECK: nc.variable "a" {{.*}} at 4096
+// CHECK: nc.variable "b" {{.*}} at 4480
+// CHECK: nc.variable "c" {{.*}} at 4352
+// CHECK: nc.variable "both" {{.*}} of [@c, @b] at 4352
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "ordered"} {
   nc.variable "a" : "input" memref<64xf32, #nc.space<"hbm">> index 0 at 4096
   nc.variable "b" : "input" memref<8x4xf32, #nc.space<"hbm">> index 1

@@ -24,16 +24,16 @@
 // HAND: nc.dma (%d{{.*}} on dma2
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "allocated"} {
-  nc.variable "x" : "input" memref<128x4096xf32, #nc.space<"hbm">> index 0 at 0 : i64
-  nc.variable "y" : "output" memref<128x4096xf32, #nc.space<"hbm">> index 0 at 2097152 : i64
+  nc.variable "x" : "input" memref<128x4096xf32, #nc.space<"hbm">> index 0 at 0
+  nc.variable "y" : "output" memref<128x4096xf32, #nc.space<"hbm">> index 0 at 2097152
   nc.func "main" {
     %x = nc.address_of @x : memref<128x4096xf32, #nc.space<"hbm">>
     %y = nc.address_of @y : memref<128x4096xf32, #nc.space<"hbm">>
-    %a = nc.alloc at 0 : i64 : memref<128x512xf32, #nc.space<"sbuf">>
-    %b = nc.alloc at 0 : i64 : memref<128x512xf32, #nc.space<"sbuf">>
-    %c = nc.alloc at 2048 : i64 : memref<128x512xf32, #nc.space<"sbuf">>
-    %d = nc.alloc at 4096 : i64 : memref<128x512xf32, #nc.space<"sbuf">>
-    %r = nc.alloc at 6144 : i64 : memref<128x512xf32, #nc.space<"sbuf">>
+    %a = nc.alloc at 0 : memref<128x512xf32, #nc.space<"sbuf">>
+    %b = nc.alloc at 0 : memref<128x512xf32, #nc.space<"sbuf">>
+    %c = nc.alloc at 2048 : memref<128x512xf32, #nc.space<"sbuf">>
+    %d = nc.alloc at 4096 : memref<128x512xf32, #nc.space<"sbuf">>
+    %r = nc.alloc at 6144 : memref<128x512xf32, #nc.space<"sbuf">>
     %zero = arith.constant 0 : index
     %one = arith.constant 1 : index
     %four = arith.constant 4 : index

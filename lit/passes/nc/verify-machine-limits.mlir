@@ -187,7 +187,7 @@ builtin.module attributes {nc.machine = "trn1"} {
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "allocated"} {
   nc.func "main" {
-    %a = nc.alloc at 180200 : i64 : memref<128x8xf32, #nc.space<"sbuf">>
+    %a = nc.alloc at 180200 : memref<128x8xf32, #nc.space<"sbuf">>
     // expected-error@+1 {{nc.memset (dve): touches bytes 180200 to 180231 of SBUF, which has 180224 per partition}}
     nc.memset (%a[0:128 | 8:1 | 0]) = () {value = 0.0 : f64} on dve
     nc.return

@@ -40,8 +40,8 @@ builtin.module attributes {nc.machine = "trn1"} {
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "allocated"} {
   nc.func "main" {
-    %a = nc.alloc at 0 : i64 : memref<128x640xbf16, #nc.space<"sbuf">>
-    %p = nc.alloc at 0 : i64 : memref<128x1024xf32, #nc.space<"psum">>
+    %a = nc.alloc at 0 : memref<128x640xbf16, #nc.space<"sbuf">>
+    %p = nc.alloc at 0 : memref<128x1024xf32, #nc.space<"psum">>
     // expected-error@+1 {{operand 'dst' is in PSUM banks 0 and 1: it must be in one}}
     nc.matmul (%p[0:128 | 64:1 | 480]) = (%a[0:128 | 128:1 | 0], %a[0:128 | 64:1 | 0]) {accumulate = 0} on pe
     nc.return
@@ -80,7 +80,7 @@ builtin.module attributes {nc.machine = "trn1"} {
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "allocated"} {
   nc.func "main" {
     // expected-error@+1 {{nc.alloc at 1024 of 2048 bytes crosses from PSUM bank 0 to 1}}
-    %p = nc.alloc at 1024 : i64 : memref<128x512xf32, #nc.space<"psum">>
+    %p = nc.alloc at 1024 : memref<128x512xf32, #nc.space<"psum">>
     nc.return
   }
 }

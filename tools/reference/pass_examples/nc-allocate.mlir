@@ -1,7 +1,7 @@
 // neuron-opt -p nc-assign-banks,nc-allocate
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "ordered"} {
-  nc.variable "x" : "input" memref<128x64xbf16, #nc.space<"hbm">> index 0 : i64
-  nc.variable "y" : "output" memref<64x64xf32, #nc.space<"hbm">> index 0 : i64
+  nc.variable "x" : "input" memref<128x64xbf16, #nc.space<"hbm">> index 0
+  nc.variable "y" : "output" memref<64x64xf32, #nc.space<"hbm">> index 0
   nc.func "main" {
     %x = nc.address_of @x : memref<128x64xbf16, #nc.space<"hbm">>
     %y = nc.address_of @y : memref<64x64xf32, #nc.space<"hbm">>

@@ -1,14 +1,14 @@
 // neuron-opt -p nc-synchronise
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "allocated"} {
-  nc.variable "x" : "input" memref<128x64xbf16, #nc.space<"hbm">> index 0 : i64 at 0 : i64
-  nc.variable "y" : "output" memref<64x64xf32, #nc.space<"hbm">> index 0 : i64 at 16384 : i64
+  nc.variable "x" : "input" memref<128x64xbf16, #nc.space<"hbm">> index 0 at 0
+  nc.variable "y" : "output" memref<64x64xf32, #nc.space<"hbm">> index 0 at 16384
   nc.func "main" {
     %x = nc.address_of @x : memref<128x64xbf16, #nc.space<"hbm">>
     %y = nc.address_of @y : memref<64x64xf32, #nc.space<"hbm">>
-    %a = nc.alloc at 512 : i64 : memref<128x64xbf16, #nc.space<"sbuf">>
-    %p = nc.alloc at 0 : i64 : memref<64x512xf32, #nc.space<"psum">>
-    %s = nc.alloc at 0 : i64 : memref<64x64xf32, #nc.space<"sbuf">>
-    %e = nc.alloc at 256 : i64 : memref<64x64xf32, #nc.space<"sbuf">>
+    %a = nc.alloc at 512 : memref<128x64xbf16, #nc.space<"sbuf">>
+    %p = nc.alloc at 0 : memref<64x512xf32, #nc.space<"psum">>
+    %s = nc.alloc at 0 : memref<64x64xf32, #nc.space<"sbuf">>
+    %e = nc.alloc at 256 : memref<64x64xf32, #nc.space<"sbuf">>
     nc.dma (%a[0:128 | 64:1 | 0]) = (%x[0:128 * 64 | 64:1 | 0]) on dma1
     nc.matmul (%p[0:64 | 64:1 | 0]) = (%a[0:128 | 64:1 | 0], %a[0:128 | 64:1 | 0]) {accumulate = 0 : i64} on pe
     nc.tensor_copy (%s[0:64 | 64:1 | 0]) = (%p[0:64 | 64:1 | 0]) on dve
