@@ -4,7 +4,7 @@ Errors are raised (`NeuronError`). Warnings, remarks and notes are emitted here,
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -97,6 +97,30 @@ def handling(handler: Handler) -> Iterator[None]:
 def fault(text: str, *, location: SourceLocation | str | None = None) -> None:
     """Emit a warning about a compiler bug that does not affect the result."""
     _handler.get()(Message("warning", text, location, fault=True))
+
+
+@contextmanager
+def holding(held: list[Message]) -> Iterator[None]:
+    """Append messages to `held` while the context is active, because its result may be discarded.
+
+    `release` emits them if the result is kept. Reports of compiler bugs are emitted at once.
+    """
+    outer = _handler.get()
+
+    def receive(message: Message) -> None:
+        if message.fault:
+            outer(message)
+        else:
+            held.append(message)
+
+    with handling(receive):
+        yield
+
+
+def release(held: Iterable[Message]) -> None:
+    """Emit messages that were held back."""
+    for message in held:
+        _handler.get()(message)
 
 
 @contextmanager

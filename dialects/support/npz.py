@@ -26,7 +26,7 @@ Array = NDArray[Any]
 Signature = Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-_SUFFIX = "__dtype"
+DTYPE_SUFFIX = "__dtype"
 _RAW: dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
 
 
@@ -44,20 +44,20 @@ def pack(name: str, array: Array) -> dict[str, Array]:
             help="supported: bool, integers, floats and complex numbers of numpy, bfloat16, fp8",
         )
     bits = np.ascontiguousarray(array).view(raw).reshape(array.shape)
-    return {name: bits, name + _SUFFIX: np.array(array.dtype.name)}
+    return {name: bits, name + DTYPE_SUFFIX: np.array(array.dtype.name)}
 
 
 def unpack(entries: Mapping[str, Array], name: str) -> Array:
     """Return the array stored by `pack(name, array)`."""
     array = entries[name]
-    if name + _SUFFIX not in entries:
+    if name + DTYPE_SUFFIX not in entries:
         return array
-    type_name = str(entries[name + _SUFFIX])
+    type_name = str(entries[name + DTYPE_SUFFIX])
     scalar = getattr(ml_dtypes, type_name, None) or np.sctypeDict.get(type_name)
     if scalar is None or np.dtype(scalar).itemsize != array.dtype.itemsize:
         raise NeuronError(
             "NIR_NPZ002",
-            f"{name}{_SUFFIX} is {type_name!r}, which is not a type of "
+            f"{name}{DTYPE_SUFFIX} is {type_name!r}, which is not a type of "
             f"{array.dtype.itemsize} byte(s)",
             help="bfloat16 is stored as uint16, the float8 types as uint8",
         )

@@ -1,6 +1,6 @@
 """neuron-opt --run --inputs: run a whole program on arrays, at any phase."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -13,10 +13,19 @@ from neuronir.dialects.hlo.interpreter import entry_function, entry_signature
 from neuronir.dialects.hlo.semantics.regions import flatten
 from neuronir.dialects.nc.structure import VariableOp
 from neuronir.dialects.support.cloning import clone
+from neuronir.dialects.support.diagnostics import warning
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.dialects.support.npz import Array, check_arguments, load_npz, npz_bytes, unpack
+from neuronir.dialects.support.npz import (
+    DTYPE_SUFFIX,
+    Array,
+    check_arguments,
+    load_npz,
+    npz_bytes,
+    unpack,
+)
 from neuronir.driver.judge import arguments_of
 from neuronir.driver.pass_runner import RunFailure
+from neuronir.driver.weights import parameter_names
 from neuronir.registry import Registry
 
 
@@ -68,6 +77,8 @@ def _run_function(
         arguments = arguments_of(module, entries)
     except KeyError as missing:
         raise _lacks(path, missing.args[0]) from None
+    named = enumerate(parameter_names(module))
+    _tell_unused(entries, {name for i, p in named for name in (f"arg{i}", p)}, path)
     check_arguments(arguments, entry_signature(module), path or "")
     if where == "hlo":
         text, values = run_function(function, arguments)
@@ -83,7 +94,8 @@ def _run_function(
 def _nc_arguments(
     variables: list[VariableOp], entries: Mapping[str, Array], path: str | None
 ) -> list[Array]:
-    found = []
+    found: list[Array] = []
+    known: set[str] = set()
     inputs = [op for op in variables if op.kind.data == "input"]
     for op in sorted(inputs, key=_index):
         source = op.source_name.data if op.source_name else op.sym_name.data
@@ -92,7 +104,17 @@ def _nc_arguments(
         if name is None:
             raise _lacks(path, f"{names[0]} ('{source}')")
         found.append(unpack(entries, name))
+        known.update(names)
+    _tell_unused(entries, known, path)
     return found
+
+
+def _tell_unused(entries: Mapping[str, Array], known: Set[str], path: str | None) -> None:
+    """Warn of arrays that are no argument of the program."""
+    extra = [n for n in entries if n not in known and not n.endswith(DTYPE_SUFFIX)]
+    if extra:
+        names = ", ".join(f"'{name}'" for name in extra)
+        warning(f"{path}: ignored, because the program has no such argument: {names}")
 
 
 def _index(op: VariableOp) -> int:

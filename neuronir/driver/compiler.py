@@ -11,7 +11,7 @@ from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import register_machine
 from neuronir.dialects.support.cloning import clone
-from neuronir.dialects.support.diagnostics import warning
+from neuronir.dialects.support.diagnostics import holding, release, warning
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array
 from neuronir.dialects.support.walking import walk
@@ -265,15 +265,20 @@ class _Compile:
 
         def compiled(tiled: bool, pipelines: Mapping[str, str] | None = None) -> CompiledResult:
             copy = self.result(clone(result.module), result.phase)
-            return self.phases(
-                copy,
-                "binary",
-                tiled=tiled,
-                pipelines=pipelines,
-                final=final,
-                load=lambda: clone(result.module),
-                attempts=attempts,
-            )
+            try:
+                with holding(copy.messages):
+                    return self.phases(
+                        copy,
+                        "binary",
+                        tiled=tiled,
+                        pipelines=pipelines,
+                        final=final,
+                        load=lambda: clone(result.module),
+                        attempts=attempts,
+                    )
+            except UserPassFailure:  # which ends the compile
+                release(copy.messages)
+                raise
 
         machine = self.target.machine
         tiling = self.pipeline("tiled", tiled=True)
@@ -289,6 +294,7 @@ class _Compile:
                     self.phases(result, last, tiled=always)
             raise
         if final:
+            release(chosen.result.messages)
             return chosen.result
         return self.phases(result, last, tiled=chosen.tiled, pipelines=chosen.pipelines)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.nc.instruction import Program
+from neuronir.dialects.support.diagnostics import Message
 from neuronir.dialects.support.output import atomic_write
 from neuronir.driver.dumps import ir_text
 from neuronir.driver.timer import Timer
@@ -29,6 +30,8 @@ class CompiledResult:
     timer: Timer = field(default_factory=Timer)
     tiled: bool = False
     """Whether the module has been through phase `tiled`."""
+    messages: list[Message] = field(default_factory=list)
+    """Messages of the compile that are held back until the result is chosen."""
 
     @property
     def parts(self) -> "tuple[CompiledResult, ...]":

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -113,3 +114,20 @@ def test_large_constants_are_elided_on_a_terminal(
     out = tmp_path / "o.mlir"
     assert main([str(program), "-o", str(out)]) == 0
     assert "FF3F0000" in out.read_text()
+
+
+@pytest.mark.parametrize("passes", [[], ["-p", "@trn1:hlo,@trn1:virtual"]], ids=["hlo", "nc"])
+def test_arrays_that_are_no_arguments_are_named(
+    files: tuple[Path, Path, np.ndarray],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    passes: list[str],
+) -> None:
+    program, inputs, _ = files
+    more = tmp_path / "more.npz"
+    save_npz(more, {**load_npz(inputs), "y": np.zeros(3, ml_dtypes.bfloat16)})
+    assert main([str(program), *passes, "--run", "--inputs", str(inputs)]) == 0
+    assert "ignored" not in capfd.readouterr().err
+    assert main([str(program), *passes, "--run", "--inputs", str(more)]) == 0
+    warned = "more.npz: ignored, because the program has no such argument: 'y'\n"
+    assert warned in capfd.readouterr().err

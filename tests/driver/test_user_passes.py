@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from neuronir.cli import neuron_opt, neuronx_cc
+from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.driver import CompileOptions, compile_file
 from neuronir.driver.user_passes import UserPassFailure, user_passes
 from neuronir.registry import Registry
+from tests.corpus import CORPUS
 from tests.driver.models import write_model
 
 BASE = ["--framework", "XLA", "--target", "trn1", "--verbose", "info"]
@@ -125,3 +127,16 @@ def test_a_file_that_is_given_twice_is_loaded_once(tmp_path: Path) -> None:
     registry.load_file(path)
     registry.load_file(path)
     assert [file.path for file in registry.files] == [path]
+
+
+@pytest.mark.parametrize("phase", ["tiled", "virtual", "synchronised"])
+def test_messages_of_the_attempt_that_is_kept_are_told_once(phase: str, tmp_path: Path) -> None:
+    """Several ways are tried, and the one through tiles is kept."""
+    body = "from neuronir.dialects.support import diagnostics; diagnostics.remark('seen')"
+    users = user_passes([f"{phase}=mine"], [write_pass(tmp_path, body=body)])
+    model = str(CORPUS / "hlo" / "core" / "lstm_scan.hlo")
+    heard: list[Message] = []
+    with handling(heard.append):
+        result = compile_file(model, "trn1", CompileOptions(user_passes=users))
+    assert result.tiled
+    assert [message.text for message in heard].count("seen") == 1
