@@ -88,8 +88,7 @@ class Maker(ABC):
         yield self.made()
 
     def same(self, other: "Maker") -> bool:
-        """Return whether another maker has the same elements, as far as this is known without
-        computing.
+        """Return whether another maker certainly has the same elements; no element is computed.
         """
         return self is other
 

@@ -115,7 +115,7 @@ def stamp(module: ModuleOp, digest: str, weights: Mapping[str, Array] | None = N
 
 
 class _Compile:
-    """One compile, of a module if given, else of the chunk's contents."""
+    """One compile: of the given module, or else of the chunk's contents."""
 
     def __init__(
         self,

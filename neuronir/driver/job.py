@@ -61,8 +61,9 @@ class Job:
 
 @dataclass(frozen=True)
 class Packed:
-    """A job as text and arrays: `constants` by the name of the resource in `text`, `about` the
-    options and names, `load` the paths and digests of the files with passes of the user."""
+    """A job as text and arrays: `constants` has the arrays of the resources in `text` by name,
+    `about` the options and names, and `load` the paths and digests of the user's pass files.
+    """
 
     text: str
     constants: Mapping[str, Array]

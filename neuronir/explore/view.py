@@ -158,7 +158,7 @@ class View:
     def choose(self, side: int = 1) -> None:
         """Choose the source ops of the line under the cursor, or none if they are chosen already.
 
-        A folded run opens. The line of the other side counts if `side` has none.
+        A folded run opens. If `side` has no line, the line of the other side is used.
         """
         if not self.entries:
             return

@@ -1,5 +1,6 @@
-"""Parse `compiler_args`: each option of the compilers is followed, refused, or told to be without
-effect."""
+"""Parse `compiler_args`: each compiler option takes effect, is refused, or is reported to have no
+effect.
+"""
 
 import shlex
 from argparse import Namespace

@@ -131,8 +131,8 @@ def scatter_to_dot(machine: Machine, op: Operation, e: Emitter) -> SSAValue | No
 
 
 def rows_of(op: Operation) -> Rows | None:
-    """Return the updates that a scatter adds to whole rows (the first dimensions of its operand,
-    which its indices choose), or None.
+    """Return the updates of a scatter that adds to whole rows of its operand, or None. The indices
+    address the first dimensions.
     """
     if len(op.operands) != 3 or combiner(op) != "hlo.add" or not is_float(element(op.results[0])):
         return None

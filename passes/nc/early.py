@@ -21,7 +21,7 @@ SHARES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
 
 @dataclass(frozen=True)
 class Layout:
-    """Offsets of buffers; early ones may be in the ring, which starts at `base`."""
+    """The offsets of buffers. Early buffers may be in the ring, which starts at `base`."""
 
     offsets: dict[int, int]
     base: int

@@ -56,8 +56,8 @@ def order_block(
 ) -> list[Node]:
     """Return the nodes of a block in order; loops keep their positions.
 
-    Nothing moves across the end of the nodes `cut`. With `demand`, straight-line code is scheduled
-    from demand order; with `narrow`, that window is tried too.
+    No instruction moves across the end of a node in `cut`. With `demand`, straight-line code is
+    scheduled from demand order; with `narrow`, that window is tried too.
     """
     out: list[Node] = []
     segment: list[Node] = []

@@ -17,7 +17,8 @@ from neuronir.passes.tile.whole import tiled
 
 
 class Axes:
-    """Axes by number; an axis may be an alias of another one, or a list of smaller ones."""
+    """A set of numbered axes. An axis may be an alias of another axis, or a list of smaller axes.
+    """
 
     def __init__(self) -> None:
         self._size: list[int] = []

@@ -111,7 +111,7 @@ class Nest:
         return self._split(rows, self.group.extent) or rows
 
     def _joined(self, where: Where, value: SSAValue, found: SSAValue) -> SSAValue:
-        """Return an output in its own shape."""
+        """Return an output in the shape that the program gives it."""
         if shape_of(found) == shape_of(value):
             return found
         return where.add(_reshape(found, shape_of(value))).results[0]

@@ -189,7 +189,7 @@ def _homes(
 ) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """Return the main ops of the groups to which an op belongs, by op.
 
-    A member without its own time has no row that could be matched, so it is found by name.
+    A member without a time of its own has no row to match, so it is matched by name.
     """
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for group in groups:

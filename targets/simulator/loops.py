@@ -13,7 +13,9 @@ from neuronir.targets.simulator.timing_code import CallTo, Code, LoopBegin, Op, 
 
 @dataclass(slots=True)
 class LoopLoad:
-    """An innermost loop: its trip counts, outermost first, and ns per iteration by resource."""
+    """An innermost loop: the trip counts of its nest, outermost first, and the ns per iteration of
+    each resource.
+    """
 
     function: str
     trip_counts: tuple[int, ...]

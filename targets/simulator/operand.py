@@ -18,7 +18,7 @@ class Entry:
     """The views of an operand at one address.
 
     `checked` means that its bytes are known to be written (bytes never become unwritten again).
-    `marked` means that they are marked as written. `kind` is that of the HBM variable.
+    With `marked`, they are marked as written. `kind` is that of the HBM variable.
     """
 
     __slots__ = ("address", "array", "checked", "kind", "marked", "started", "valid")

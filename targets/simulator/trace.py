@@ -1,9 +1,9 @@
 """Write a timeline of a recorded run as Chrome trace JSON, for Perfetto and chrome://tracing.
 
-One track for each engine and DMA queue; slices are named by the HLO op. A transfer has two: its
-bytes on the track of its queue, its trigger on that of the engine that starts it. Arrows go from
-the instruction that raised a semaphore to the one that it let start; counters show memory in use
-and HBM traffic. Times of the trace are in us.
+There is a track for each engine and DMA queue, and slices are named by the HLO op. A transfer has
+two slices: one for its bytes on the track of its queue, and one for its trigger on the track of the
+engine that starts it. Arrows go from the instruction that raised a semaphore to the one that it let
+start; counters show memory in use and HBM traffic. Times of the trace are in us.
 """
 
 import json

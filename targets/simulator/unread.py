@@ -28,7 +28,8 @@ _Runs = tuple[npt.NDArray[np.int64], int]
 
 
 def unread_of(code: ProgramCode, usage: Usage) -> dict[int, float]:
-    """Return `unread` of the code, which is kept with its usage."""
+    """Return the result of `unread` for the code, which is computed once and stored with the usage.
+    """
     if usage.unread is None:
         usage.unread = unread(code)
     return usage.unread

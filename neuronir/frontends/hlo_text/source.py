@@ -22,8 +22,9 @@ class Source:
     def fail(
         self, code: str, message: str, token: Token, help: str | None = None, offset: int = 0
     ) -> NoReturn:
-        """Raise a user error at a token, or at an offset within it; of a file without text, the
-        error names the file only."""
+        """Raise a user error at a token, or at an offset within it. If the file has no text, the
+        error names only the file.
+        """
         if not self._text:
             raise NeuronError(code, message, location=self._filename, help=help)
         line, column = token.line or 1, token.column or 1

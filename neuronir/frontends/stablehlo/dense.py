@@ -91,7 +91,7 @@ def _check_nesting(text: str, type: TensorType[Attribute]) -> None:
 
 
 def _take_bits(text: str, bits: dict[int, int]) -> str:
-    """Replace the numbers that are given as bits by zero, and note their positions and values."""
+    """Replace elements that are written as bits by zero, and record their positions and values."""
     numbers = [0]
 
     def replace(match: re.Match[str]) -> str:

@@ -76,7 +76,7 @@ class Scope:
     """Builds the nodes of one table as values in a builder's block.
 
     A table belongs to the graph, to one call of a function, or to the condition or body of a loop.
-    `bound` has the given values: arguments, and in a loop the carried values.
+    `bound` has the values that are given: arguments and, in a loop, the carried values.
     """
 
     def __init__(

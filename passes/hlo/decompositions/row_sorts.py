@@ -44,12 +44,13 @@ from neuronir.passes.hlo.support.values import (
 from neuronir.passes.hlo.support.walk import COMPOSITE, Rule
 
 SORT_ROWS = "sort_rows"
-"""sort_rows(x): the s32 values of each row (the last dimension, `axes`), ascending."""
+"""sort_rows(x): sort the s32 values of each row (the last dimension) in ascending order."""
 SORT_PAIRS = "sort_pairs"
-"""sort_pairs(x, y, ...): y ordered by x, then by y.
+"""sort_pairs(x, y, ...): sort y by x, and by y where x is equal.
 
-Values are integers in f32: x has 24 bits and a sign, y is in 0 to 2^24. Further operands, of s32,
-are carried along: then the result is y in s32, followed along the rows by each of them.
+The values are integers in f32: x has 24 bits and a sign, y is from 0 to 2^24. Further operands of
+type s32 are permuted like y. The result is then y in s32, with each of them appended along the
+rows.
 """
 LONGEST_PAIR = 2048
 """Limit of elements of a row of pairs: the exchange mask is in PSUM."""
@@ -74,9 +75,9 @@ class _Order:
 
 
 def sort(op: Operation, e: Emitter) -> SSAValue | None:
-    """Lower a sort of one operand by its own order, or together with positions (argsort).
+    """Lower a sort of one operand, alone, with positions (argsort) or with further operands.
 
-    Other sorts, and sorts without such words, fall back to the rules of `sorting`.
+    A sort whose elements have no such words is lowered by the rules of `sorting`.
     """
     parent = op.parent_op()
     if parent is not None and parent.name == COMPOSITE:
@@ -170,7 +171,7 @@ def as_word(value: SSAValue, e: Emitter) -> SSAValue:
 
 
 def of_word(words: SSAValue, type_: Attribute, e: Emitter) -> SSAValue:
-    """Return the elements of a type that such words encode."""
+    """Return the elements of type `type_` that words encode."""
     size = byte_size(type_)
     if is_pred(type_) or not is_float(type_):
         return (
@@ -182,12 +183,14 @@ def of_word(words: SSAValue, type_: Attribute, e: Emitter) -> SSAValue:
 
 
 def _short(dims: Sequence[int], n: int, carried: int) -> bool:
-    """Return whether a network of pairs takes such rows and is the fastest way."""
+    """Return whether a sorting network of pairs takes such rows and is the fastest method."""
     return 2 <= n <= LONGEST_PAIR and 0 not in dims and _worth_pairs(prod(dims) // n, n, carried)
 
 
 def _pairs(key: SSAValue, e: Emitter) -> tuple[SSAValue, SSAValue]:
-    """Return the operands of `sort_pairs` for s32 keys: upper bits; lower bits and position."""
+    """Return the operands of `sort_pairs` for s32 keys: the upper bits, and the lower bits with the
+    position.
+    """
     dims = shape(key)
     count = 1 << (dims[-1] - 1).bit_length()
     high = e.convert(e.binary_number("shift_right_arithmetic", key, 8), f32)

@@ -43,9 +43,9 @@ class BlockProduct(BlockLoads):
         """Emit the whole dot."""
 
     def panels(self, apart: bool, unit: int, panel: Callable[[Place, int, bool], None]) -> None:
-        """Emit all panels of columns: `panel` of (first column, columns, whether it is the first).
+        """Emit all panels of columns: call `panel(first column, columns, whether it is the first)`.
 
-        With `apart`, the first panel has its own code.
+        With `apart`, the first panel is emitted outside the loop over panels.
         """
         for side, times in ((self.left, self.right.blocks), (self.right, self.right_loads())):
             if side.matrix.across and times > 1:
@@ -63,7 +63,7 @@ class BlockProduct(BlockLoads):
         return self.left.blocks if self.steps > 1 else 1
 
     def cuts(self, part: Part) -> list[tuple[int, int]]:
-        """Return (first column, columns) of the tiles of columns."""
+        """Return the first column and the number of columns of each tile."""
         return [
             (s.first + i * s.size, s.size)
             for s in spans(part.columns, self.b.columns)
@@ -82,7 +82,7 @@ class BlockProduct(BlockLoads):
         """Emit the dots of a step over `tiles` of its contraction, for tiles `low` to `high` of its
         rows.
 
-        `begin` and `end` tell whether the sums start and end with it.
+        `begin` and `end` tell whether the sums start and end with this step.
         """
         for span in spans((part.rows if high is None else high) - low, self.b.rows):
             self.repeat(
@@ -103,7 +103,8 @@ class BlockProduct(BlockLoads):
         end: bool,
         halfway: Callable[[], None] | None = None,
     ) -> None:
-        """Emit one tile of rows for all columns of the panel; `halfway` is called amid its dots."""
+        """Emit one tile of rows for all columns of the panel; `halfway` is called between its dots.
+        """
         cuts = self.cuts(part)
         out = self.result_buffer() if end else None
         for i, group in enumerate(even(cuts, self.b.reuse)):
@@ -126,10 +127,11 @@ class BlockProduct(BlockLoads):
         begin: bool,
         halfway: Callable[[], None] | None = None,
     ) -> None:
-        """Emit results of a bank each, summed over tiles of the contraction.
+        """Emit results that take one PSUM bank each, summed over tiles of the contraction.
 
-        Results belong to tiles of rows (first row, rows, the buffer for results where the sums end)
-        and tiles of columns. Each stationary operand serves all tiles of columns.
+        `heights` are the tiles of rows: first row, number of rows, and the result buffer if the
+        sums end here. `cuts` are the tiles of columns. Each stationary operand is used for all of
+        them.
         """
         banks = [[self.emitter.psum(self.b.rows, self.b.columns) for _ in cuts] for _ in heights]
 
@@ -152,12 +154,13 @@ class BlockProduct(BlockLoads):
         begin: bool,
         end: bool,
     ) -> None:
-        """Emit `body` of (tile, its depth, whether sums start) for tiles of the contraction.
+        """Call `body(tile, depth, whether the sums start)` for the tiles of the contraction.
 
-        Sums may `begin` and `end` with them. The tiles form a loop; if there is a single step,
-        whose data is still arriving, there is a loop for the tiles of each transfer, so that no
-        iteration waits for another transfer. The first tile, which starts the sums, and the last
-        one, after which the banks are evicted one by one, are not in the loop.
+        `begin` and `end` tell whether the sums start and end with these tiles. The tiles form one
+        loop. If there is a single step, its data is still being loaded: the tiles of each transfer
+        then form a loop of their own, so that no iteration waits for another transfer. The first
+        tile starts the sums, and after the last tile the banks are evicted one by one, so both are
+        outside the loop.
         """
         last = len(tiles) - end
         inner = tiles[begin:last]
@@ -186,7 +189,7 @@ class BlockProduct(BlockLoads):
     ) -> None:
         """Add the products of one stationary operand to `banks`, or start the sums with them.
 
-        The stationary operand is a tile of the contraction with its depth.
+        The stationary operand is a tile of the contraction, `depth` rows deep.
         """
         at = k.times(part.left.width).add(t).plus(part.left.low)
         stationary = View(part.left.buffer, 0, depth, ((1, rows),), at.first, at.terms)
@@ -228,7 +231,7 @@ class BlockProduct(BlockLoads):
         low: int = 0,
         columns: int | None = None,
     ) -> None:
-        """Write `columns` from `low` on of a tile of results to HBM."""
+        """Write `columns` columns of a tile of results, from column `low` on, to HBM."""
         columns = part.columns - low if columns is None else columns
         where = part.row.add(t).times(self.result.free)
         where = where.add(part.column.plus(low).times(self.result.depth))
@@ -239,6 +242,6 @@ class BlockProduct(BlockLoads):
 
 
 def even(cuts: Sequence[tuple[int, int]], most: int) -> list[Sequence[tuple[int, int]]]:
-    """Return groups of at most this many, as equal as possible."""
+    """Split `cuts` into groups of at most `most`, of sizes as equal as possible."""
     groups = -(-len(cuts) // most)
     return [cuts[len(cuts) * g // groups : len(cuts) * (g + 1) // groups] for g in range(groups)]

@@ -57,13 +57,13 @@ class Begin:
 class Blocking:
     """The blocking of a dot.
 
-    Tiles are `rows` x `columns` with `depth` of the contraction. The numbers of tiles in a block of
-    rows, a panel of columns and a block of the contraction follow. For a transposed operand,
-    `staged` tiles of rows are in SBUF at a time, and `evicted` is the number of tiles of results.
-    With `ramp`, the first block of rows has its own code, whose dots start with the first piece of
-    the first step. A dot of one step has `begin` instead, and DVE transposes `shared` tiles of the
-    contraction of its other rows. `ns` is the estimate, `least_ns` the time of the dots alone at
-    the peak rate.
+    Tiles are `rows` x `columns` with `depth` of the contraction. `row_tiles`, `column_tiles` and
+    `depth_tiles` are the numbers of tiles in a block of rows, a panel of columns and a block of the
+    contraction. For a transposed operand, `staged` tiles of rows are in SBUF at a time, and
+    `evicted` is the number of tiles of results. With `ramp`, the first block of rows has its own
+    code, whose dots start with the first piece of the first step. A dot of one step has `begin`
+    instead, and DVE transposes `shared` tiles of the contraction of its other rows. `ns` is the
+    estimate, `least_ns` the time of the dots alone at the peak rate.
     """
 
     rows: int

@@ -114,7 +114,7 @@ class Evict:
         return list(atoms) if self.row_bias is None else _cut_at(atoms, self.row_bias.support)
 
     def reserve(self, number: int, rows: int, size: int) -> View:
-        """Return PSUM for a result of [rows, size] at element `number` of the dot."""
+        """Return the PSUM view of a result of shape [rows, size] at element `number` of the dot."""
         partition, offset = self.out.locate(number)
         if self.psum is not None:
             column = offset - self.first
@@ -341,7 +341,7 @@ class Evict:
 
 
 def _part(view: View, run: Run) -> View:
-    """Return the elements of a run in a view of consecutive ones."""
+    """Return the part of a view of consecutive elements that a run covers."""
     return replace(view, free=((1, run.count),), offset=view.offset + run.start)
 
 

@@ -90,7 +90,8 @@ class Resident(BlockProduct):
     def _last(self, part: Part) -> None:
         """Emit the very last block of rows.
 
-        Half of the columns of its last tile are evicted and stored during the dots of the others.
+        The columns of its last tile are computed in two halves. The first half is evicted and
+        stored while PE computes the second half.
         """
         tiles, rows = self.tiles(self.p.k), self.b.rows
         low = (part.rows - 1) // rows * rows

@@ -64,9 +64,9 @@ def elements_of(
 ) -> Elements | None:
     """Return the elements that a gather picks along one dimension, or None if it takes more.
 
-    `moving` are the dimensions along which indices choose; `batch` the batch dimensions of the
-    operand and of the indices, of which the latter must be the first ones. `picks` is the number of
-    all indices.
+    `moving` are the dimensions that the indices address, `batch` the batch dimensions of the
+    operand and of the indices. The batch dimensions of the indices must come first. `picks` is the
+    number of all indices.
     """
     batching, index_batching = batch
     if len(moving) != 1 or list(index_batching) != list(range(len(index_batching))):

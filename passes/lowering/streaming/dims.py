@@ -203,7 +203,7 @@ def tiled_copy(
 def _copy(
     op: Operation, tiling: Tiling, inside: Tiling, rows: int, mapping: dict[SSAValue, SSAValue]
 ) -> Operation:
-    """Copy an op with the types of a tile, in its regions by the tiling `inside`."""
+    """Copy an op with the types of a tile; `inside` is the tiling of the ops in its regions."""
     properties = op.properties
     if isinstance(op, SliceOp) and (dim := tiling.get(op.results[0], WHOLE)) != WHOLE:
         limits = list(ints(op.limit_indices))

@@ -67,7 +67,7 @@ class Copy:
 class Known:
     """The known copies of a value: those on the chip, and whether it is in HBM.
 
-    `run` elements of it are contiguous in HBM.
+    `run` elements of the value are contiguous in HBM.
     """
 
     value: SSAValue
@@ -231,7 +231,8 @@ class Choice:
     def way_to(
         self, op: Operation, index: int, need: Partition
     ) -> tuple[float, Partition | None, bool]:
-        """Return the least cost of an operand, a view of a value, in a partition, per execution.
+        """Return the least cost per execution of an operand, which is a view of a value, in a
+        partition.
 
         Also returns the partition of the value for that, and whether the view is converted instead.
         """

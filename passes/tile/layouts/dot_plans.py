@@ -72,7 +72,7 @@ def beside_contraction(
 ) -> list[tuple[Partition, Partition]]:
     """Put contracted digits on partitions, together with digits of the batch.
 
-    Different products then read different partitions, which must be valid start partitions.
+    Each product then reads other partitions, whose first one must be a valid start partition.
     """
     depth = positions(k[0])
     most = parts_of_partitions(machine, depth)

@@ -184,7 +184,8 @@ def _through_psum(
 ) -> None:
     """Combine bits of a tile with those of a deferred operation, which is written to PSUM.
 
-    With one operand in PSUM, DVE processes one element per cycle, with both in SBUF half of that.
+    DVE processes one element per cycle if an operand is in PSUM, and half an element if both are in
+    SBUF.
     """
     lazy, other = sides[waiting], sides[1 - waiting]
     assert isinstance(lazy, Lazy)

@@ -52,7 +52,7 @@ def carry(state: Lower, values: Sequence[SSAValue], states: Sequence[SSAValue]) 
     """Copy values to where the next iteration reads its states, unless they are there.
 
     A value may be the old value of another state, as in an exchange of two, or a view of its own
-    state. No state is overwritten before all values that lie there have been copied.
+    state. A state is overwritten only after all values in its memory have been copied.
     """
     moves = [m for v, s in zip(values, states, strict=True) if (m := _move(state, v, s))]
     while moves:

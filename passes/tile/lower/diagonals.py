@@ -27,8 +27,8 @@ def select_diagonal(
 ) -> bool:
     """Lower a select by position, which reads no predicate, if it is one diagonal in each piece.
 
-    POOL writes the value on the diagonal and the number elsewhere, in one pass. Returns whether it
-    was lowered.
+    POOL writes the value on the diagonal and the constant elsewhere, in one pass. Returns whether
+    it was lowered.
     """
     if not (isinstance(on_true, Held) and isinstance(on_false, Number) and state.machine.has_pool):
         return False

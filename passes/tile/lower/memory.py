@@ -110,7 +110,7 @@ def _contiguous(form: Form, value: SSAValue, state: Lower) -> Form:
 
 
 def part_in_hbm(state: Lower, value: SSAValue) -> Form | None:
-    """Return the position of a value in a concatenation in HBM, its only reader."""
+    """Return the position in HBM of a value in the concatenation that is its only user, or None."""
     op = value.get_user_of_unique_use()
     block = value.owner if isinstance(value.owner, Block) else value.owner.parent
     if op is None or op.name != "hlo.concatenate" or op.parent is not block or not whole(op):

@@ -144,8 +144,8 @@ class _Cutter:
     def part(self, a: Atom) -> tuple[Atom | None, int, int, list[tuple[SSAValue, int]]] | None:
         """Return how a digit is sliced.
 
-        The result has the digit of the slice (None for one position), the factor of the old step,
-        the start position, and how the start moves.
+        The result is the digit of the slice (None for one position), the factor by which the old
+        step grows, the start position, and the terms by which the start moves.
         """
         d = next(
             i
