@@ -130,7 +130,9 @@ class Hidden:
 
 
 def find_hidden(user: DotOp, block: Block, machine: Machine, largest: int) -> Hidden | None:
-    """Return how to divide an operand of a dot; None if none is too large or can be divided."""
+    """Return how to divide an operand of a dot; None if no operand is too large, or if no large one
+    can be divided.
+    """
     contracted = (ints(user.lhs_contracting_dims), ints(user.rhs_contracting_dims))
     type_ = cast(TensorType, user.results[0].type)
     if ints(user.lhs_batch_dims) or len(contracted[0]) != 1:

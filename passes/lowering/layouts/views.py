@@ -209,7 +209,8 @@ def in_parts(chip: View, memory: View) -> Iterator[tuple[View, View]]:
 def in_turn(parts: Sequence[Sequence[tuple[View, View]]]) -> list[tuple[View, View]]:
     """Return the first parts of all transfers, then the second ones, and so on.
 
-    Transfers of different partitions then complete the first elements of all of them first.
+    If the transfers have different partitions, the first elements of all partitions then arrive
+    first.
     """
     most = max(map(len, parts), default=0)
     return [part[i] for i in range(most) for part in parts if i < len(part)]

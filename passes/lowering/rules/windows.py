@@ -140,10 +140,10 @@ def in_order(windows: Windows) -> Windows:
 
 
 def choose_windows(windows: Windows, dtype: DType, machine: Machine, moved: bool) -> Windows:
-    """Return the rows to transfer: of the tensor as it is, or with the lead dimensions first.
+    """Return the rows to transfer: those of the tensor as it is, or those of a copy with the lead
+    dimensions first.
 
-    The second have to be written to HBM, but there are fewer of them. `moved`: they are there
-    already.
+    The copy has to be written to HBM, but has fewer rows. With `moved`, it is there already.
     """
     kept = with_runs(in_order(windows), dtype, machine)
     turned = with_runs(windows, dtype, machine)

@@ -19,7 +19,7 @@ class Request:
 
 
 def shares(counts: Sequence[int], banks: int) -> list[int]:
-    """Return how many banks each of some ops gets.
+    """Return the number of banks for each op, given how many it requests.
 
     Each gets at least one, and two if possible, so that one is filled while the other is read.
     Further banks go to the op with the fewest relative to its requests.
