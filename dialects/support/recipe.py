@@ -88,8 +88,7 @@ class Maker(ABC):
         yield self.made()
 
     def same(self, other: "Maker") -> bool:
-        """Return whether another maker certainly has the same elements; no element is computed.
-        """
+        """Return whether another maker certainly has the same elements, without computing any."""
         return self is other
 
 

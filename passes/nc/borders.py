@@ -115,7 +115,6 @@ class Borders:
 
 
 def _piece(instance: ModulePass) -> int | None:
-    """Return the size of the pieces into which a pass splits transfers, or None if it splits none.
-    """
+    """Return the size of the pieces into which a pass splits transfers; None if it splits none."""
     piece = getattr(instance, "piece", None)
     return piece if isinstance(piece, int) else None

@@ -17,8 +17,7 @@ from neuronir.passes.tile.whole import tiled
 
 
 class Axes:
-    """A set of numbered axes. An axis may be an alias of another axis, or a list of smaller axes.
-    """
+    """Numbered axes. An axis may be an alias of another axis, or a list of smaller axes."""
 
     def __init__(self) -> None:
         self._size: list[int] = []

@@ -28,8 +28,7 @@ _Runs = tuple[npt.NDArray[np.int64], int]
 
 
 def unread_of(code: ProgramCode, usage: Usage) -> dict[int, float]:
-    """Return the result of `unread` for the code, which is computed once and stored with the usage.
-    """
+    """Return the result of `unread` for the code, which is computed once and kept in the usage."""
     if usage.unread is None:
         usage.unread = unread(code)
     return usage.unread

@@ -153,8 +153,7 @@ class Convolution:
         return image, self.kernel.offset + digit[n.o_feature] * self.kernel_steps[n.k_out]
 
     def _feature(self, form: Form, shape: Sequence[int], d: int, feature: int) -> int:
-        """Return how many elements of its partition lie before a feature.
-        """
+        """Return how many elements of its partition lie before a feature."""
         return form.locate(feature * row_major(shape)[d])[1] - form.offset
 
     def _places(self) -> list[tuple[int, int]]:
