@@ -103,7 +103,7 @@ class BlockProduct(BlockLoads):
         end: bool,
         halfway: Callable[[], None] | None = None,
     ) -> None:
-        """Emit a tile of rows for all columns of the panel; `halfway` is called between its dots."""
+        """Emit a tile of rows for all columns of the panel; call `halfway` between its dots."""
         cuts = self.cuts(part)
         out = self.result_buffer() if end else None
         for i, group in enumerate(even(cuts, self.b.reuse)):
