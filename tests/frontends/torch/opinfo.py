@@ -88,7 +88,7 @@ KINDS = (
     ("shapes or branches that depend on data", "depend.* on.* data|data-dep|Python"),
     ("shapes or branches that depend on data", r"aten\.equal|_ctc_loss|unbacked|must be known"),
     ("types that the machine lacks (complex, sparse)", "complex|_to_sparse|ESPP004"),
-    ("special functions and polynomials", r"aten\.special_|aten\.igamma|polynomial"),
+    ("special functions and polynomials", r"aten\.special_|aten\.igamma|polygamma|polynomial"),
     (
         "factorisations of matrices and solvers",
         r"_?linalg_|lu_unpack|ormqr|geqrf|cholesky|triangular_solve",

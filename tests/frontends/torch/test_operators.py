@@ -114,6 +114,10 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         ),
         (torch.tensor([0.3, -0.7, 2.5, -3.4, -0.0]), torch.tensor([0.5, 1.5, 2.0, 7.0, 3.25])),
     ),
+    "polygamma": (
+        lambda x: tuple(torch.polygamma(n, x) for n in (0, 1)),
+        (torch.tensor([0.3, -0.7, 2.5, -3.4, -0.2, 8.0]),),
+    ),
     "hypot": (
         torch.hypot,
         (

@@ -1,8 +1,12 @@
 """Import special functions, by the expansions that XLA and JAX use."""
 
+from math import pi
+
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from neuronir.dialects.support.dtypes import is_float
+from neuronir.dialects.support.dtypes import byte_size, is_float
+from neuronir.frontends.graph.block import refuse
 from neuronir.frontends.stablehlo.expansions import expand
 from neuronir.frontends.torch.node import Node, element
 from neuronir.frontends.torch.operators.elementwise import is_negative
@@ -68,11 +72,20 @@ def digamma(n: Node, x: SSAValue) -> SSAValue:
 
 @operator("polygamma")
 def _polygamma(n: Node) -> SSAValue:
-    x = n.operand("self", n.type())
+    """Compute digamma, or trigamma as zeta(2, x) with a reflection below 1/2."""
+    b, x = n.b, n.operand("self", n.type())
     order = int(n.value("n"))
     if order == 0:
         return digamma(n, x)
-    return expand(n.b, "polygamma", [n.b.fill_like(order, x), x])
+    x = b.convert(x, f32) if byte_size(n.type()) < 4 else x
+    if order > 1:
+        refuse("of an order above 1 it is not supported")
+    below = b.compare_number(x, 0.5, "LT")
+    mirrored = b.select(below, b.binary("subtract", b.fill_like(1, x), x), x)
+    zeta = expand(b, "zeta", [b.fill_like(2, x), mirrored])
+    sine = b.unary("sine", b.binary_number("multiply", x, pi))
+    pole = b.binary("divide", b.fill_like(pi**2, x), b.binary("multiply", sine, sine))
+    return n.cast(b.select(below, b.binary("subtract", pole, zeta), zeta))
 
 
 @operator("hypot")
