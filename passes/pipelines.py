@@ -70,7 +70,7 @@ def to_target(
 
 
 ORDERED = (
-    "nc-unroll,nc-verify-loops,nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-pipeline,"
+    "nc-unroll,nc-verify-room,nc-split-loads,nc-assign-engines,nc-rotate,nc-prefetch,nc-pipeline,"
     "nc-reload-weights,nc-schedule"
 )
 """The passes from phase `virtual` to phase `ordered`."""

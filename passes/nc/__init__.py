@@ -11,7 +11,7 @@ _CLASSES = {
     "nc-forward-psum": ("forward", "NcForwardPsumPass"),
     "nc-balance-evictions": ("balance", "NcBalanceEvictionsPass"),
     "nc-unroll": ("unroll", "NcUnrollPass"),
-    "nc-verify-loops": ("verify_loops", "NcVerifyLoopsPass"),
+    "nc-verify-room": ("verify_room", "NcVerifyRoomPass"),
     "nc-split-loads": ("split_loads", "NcSplitLoadsPass"),
     "nc-assign-engines": ("assign_engines", "NcAssignEnginesPass"),
     "nc-rotate": ("rotate", "NcRotatePass"),

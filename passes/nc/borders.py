@@ -15,7 +15,7 @@ from neuronir.passes.nc.verify_order import Snapshot, check_order, take_snapshot
 _ORDERING = frozenset(
     (
         "nc-unroll",
-        "nc-verify-loops",
+        "nc-verify-room",
         "nc-split-loads",
         "nc-assign-engines",
         "nc-rotate",

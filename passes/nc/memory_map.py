@@ -1,6 +1,7 @@
 """Create the error for a program that does not fit: the live buffers at peak memory use."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -12,7 +13,16 @@ from neuronir.passes.nc.listing import Buffer, Node, machine_of
 from neuronir.passes.nc.liveness import Life, rounded
 
 _SHOWN = 16
-LESS = "use a smaller batch, split the operation, or compile for a larger machine"
+_LESS = "use a smaller batch, split the operation, or compile for a larger machine"
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A live buffer: its bytes per partition, its partitions, and the first op that writes it."""
+
+    bytes: int
+    partitions: int
+    writer: Operation | None
 
 
 def out_of_memory(
@@ -36,24 +46,31 @@ def out_of_memory(
         for access in node.accesses:
             if access.write:
                 writers.setdefault(access.buffer, node.op)
-    lines = []
-    for key in live[:_SHOWN]:
-        writer = writers.get(key)
-        name = _name(writer)
-        opcode = writer.name if writer is not None else "nothing"
-        origin = f"{opcode} of '{name}'" if name else opcode
-        lines.append(f"  {rounded(buffers[key].size):>9} bytes  written by {origin}")
-    if len(live) > _SHOWN:
-        others = sum(rounded(buffers[k].size) for k in live[_SHOWN:])
-        lines.append(f"  {others:>9} bytes  in {len(live) - _SHOWN} other buffers")
     where = source_of(order[min(place, len(order) - 1)].op).name if order else ""
+    taken = [Taken(buffers[k].size, buffers[k].partitions, writers.get(k)) for k in live]
+    return too_small(space, required, available, where, taken)
+
+
+def too_small(
+    space: Space, required: int, available: int, where: str, taken: Sequence[Taken]
+) -> NeuronError:
+    """Create NCC_EOOM002 with a map of live buffers, largest first."""
+    lines = []
+    for one in taken[:_SHOWN]:
+        name = _name(one.writer)
+        opcode = one.writer.name if one.writer is not None else "nothing"
+        origin = f"{opcode} of '{name}'" if name else opcode
+        lines.append(f"  {rounded(one.bytes):>9} bytes  written by {origin}")
+    if len(taken) > _SHOWN:
+        others = sum(rounded(one.bytes) for one in taken[_SHOWN:])
+        lines.append(f"  {others:>9} bytes  in {len(taken) - _SHOWN} other buffers")
     return NeuronError(
         "NCC_EOOM002",
         f"{space.name} is too small: {required} bytes per partition are needed, {available} are "
         f"available ({required - available} too many)",
         location=where or None,
         excerpt="live at the peak, bytes per partition:\n" + "\n".join(lines),
-        help=_help(buffers[live[0]], writers.get(live[0]), available) if live else LESS,
+        help=_help(taken[0], available) if taken else _LESS,
     )
 
 
@@ -62,16 +79,17 @@ def _name(writer: Operation | None) -> str:
     return (source.name or source.framework) if source is not None else ""
 
 
-def _help(largest: Buffer, writer: Operation | None, available: int) -> str:
+def _help(largest: Taken, available: int) -> str:
     """Return the advice: fewer live bytes, unless one buffer alone is too large."""
-    if largest.size <= available or writer is None:
-        return LESS
+    writer = largest.writer
+    if largest.bytes <= available or writer is None:
+        return _LESS
     name = f"'{_name(writer)}'" if _name(writer) else "the largest buffer"
     held = largest.partitions
     module = writer.get_toplevel_object()
     whole = machine_of(module).partitions if isinstance(module, ModuleOp) else held
     spread = f" over more of the {whole} partitions" if 2 * held <= whole else ""
     return (
-        f"{name} alone needs {rounded(largest.size)} bytes on each of {held} partitions: split a "
+        f"{name} alone needs {rounded(largest.bytes)} bytes on each of {held} partitions: split a "
         f"dimension that lies within a partition{spread}, or use a narrower type"
     )
