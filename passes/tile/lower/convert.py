@@ -182,7 +182,7 @@ def converted(state: Lower, form: Form, value: SSAValue, result: SSAValue) -> Fo
             select_bits(state, form, target, dtype)
         else:
             select(state, form, target, dtype)
-    elif how in TURNS and (once := _turnable(state, _once(form, size), target, how, dtype)):
+    elif how in TURNS and (once := _turnable(state, _once(form, size), size, target, how, dtype)):
         whole = target
         if dims_of(target, [a for a, _ in form.partition]) is None:  # a part with gaps
             whole = state.buffer(where, size, dtype)
@@ -193,16 +193,20 @@ def converted(state: Lower, form: Form, value: SSAValue, result: SSAValue) -> Fo
     return target
 
 
-def _turnable(state: Lower, form: Form, target: Form, how: Way, dtype: DType) -> Form | None:
-    """Return a copy that can be transposed to a layout, or None.
+def _turnable(
+    state: Lower, form: Form, size: int, target: Form, how: Way, dtype: DType
+) -> Form | None:
+    """Return a copy of `size` elements that can be transposed to a layout, or None.
 
     If the free digits of `form` have an order in which columns have no stride, this is a new copy
     with its digits in the order of the elements. It takes an instruction or two, a transfer of
-    single elements takes a descriptor each.
+    single elements takes a descriptor each. A copy of which several elements of the value are one
+    has no such order.
     """
     if may_turn(form, target, how):
         return form
-    size = positions(form.partition) * form.elements
+    if positions(form.partition) * form.elements != size:
+        return None
     where = place((size,), form.partition)
     if form.start or not may_turn(where.form(form.buffer, size), target, how):
         return None
