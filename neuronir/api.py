@@ -16,9 +16,9 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.binary import is_stablehlo
 from neuronir.frontends.jax_functions import is_exported, is_lowered, lowered_text, text_of
+from neuronir.neff_program import program_of, program_of_bytes
 from neuronir.targets.encoding.encoding import Encoding
-from neuronir.targets.neff.check import check_machine
-from neuronir.targets.neff.reader import Neff, load_neff, parse_neff
+from neuronir.targets.neff.reader import load_neff
 from neuronir.targets.neff.writer import write_neff
 from neuronir.targets.registry import get_target
 from neuronir.targets.simulator.functional import run
@@ -233,14 +233,9 @@ def _kind_of_text(model: Any) -> str | None:
 
 def load(path: PathLike) -> Executable:
     """Load a compiled model from a NEFF file."""
-    return _of_neff(load_neff(path), os.fspath(path))
+    return Executable(*program_of(load_neff(path), os.fspath(path)))
 
 
 def load_bytes(data: bytes | memoryview, name: str) -> Executable:
     """Load a compiled model from the bytes of a NEFF, which messages call `name`."""
-    return _of_neff(parse_neff(data, name), name)
-
-
-def _of_neff(neff: Neff, name: str) -> Executable:
-    check_machine(neff.program, get_target(neff.program.machine).machine, name)
-    return Executable(neff.program, Encoding(neff.encoding, control_flow=neff.control_flow))
+    return Executable(*program_of_bytes(data, name))

@@ -14,7 +14,6 @@ from typing import Any
 
 from xdsl.dialects.builtin import StringAttr
 
-from neuronir.api import load_bytes
 from neuronir.cache import FOLDER_VARIABLE, Store
 from neuronir.cache_code import unknown_code
 from neuronir.cache_entry import MODEL, About, Damaged, Failed, Hit, Messages, skipped
@@ -38,6 +37,7 @@ from neuronir.driver.elsewhere import compile_jobs as compile_elsewhere
 from neuronir.driver.job import Job, Packed, pack
 from neuronir.driver.pass_runner import RunFailure
 from neuronir.driver.placeholder import placeholder
+from neuronir.neff_program import program_of_bytes
 from neuronir.targets.encoding.encoding import Encoding
 from neuronir.targets.neff.writer import neff_pieces
 from neuronir.targets.registry import is_ours
@@ -98,8 +98,8 @@ class _Keeper:
             return None
         self._say(found.messages)
         LOGGER.info("Using a cached neff: %s", self.entry.name)
-        made = load_bytes(found.data, self.job.name)
-        return Made(made.program, made.encoding, found.data, cached=True)
+        program, encoding = program_of_bytes(found.data, self.job.name)
+        return Made(program, encoding, found.data, cached=True)
 
     def _say(self, messages: Messages) -> None:
         """Repeat the messages of the compile."""

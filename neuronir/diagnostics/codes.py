@@ -459,14 +459,14 @@ CODES: dict[str, tuple[str, str]] = {
         "an input exceeds the bounds within which 64-bit integers fit in 32 bits",
         "use smaller values",
     ),
-    "NIR_SIM036": (
-        "a loop does not end within the limit of iterations",
-        "check the inputs, or raise --max-iterations of neuron-sim run",
-    ),
     "NIR_SIM035": (
         "an output has NaN (--check-nan)",
         "see the instruction in the message: a square root or logarithm of a negative value, or "
         "infinity minus infinity",
+    ),
+    "NIR_SIM036": (
+        "a loop does not end within the limit of iterations",
+        "check the inputs, or raise --max-iterations of neuron-sim run",
     ),
     "NIR_SIM040": (
         "an HTML report needs Bokeh, which is not installed",
