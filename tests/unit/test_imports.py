@@ -33,7 +33,6 @@ LAYERS = (
         "neuronir.backend",
         "neuronir.accuracy",
         "neuronir.cache",
-        "neuronir.cache_code",
         "neuronir.cache_entry",
         "neuronir.cache_code",
         "neuronir.cache_graphs",
