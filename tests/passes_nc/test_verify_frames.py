@@ -17,10 +17,10 @@ def _program(first: str, second: str) -> ModuleOp:
     """Two transfers beside two registers, `%r` and `%s`, each a row of `%y` from 0 to 6."""
     text = f"""
 builtin.module attributes {{nc.machine = "trn1", neuronir.phase = "virtual"}} {{
-  nc.variable "i" : "input" memref<2xi32, #nc.space<"hbm">> index 0 : i64
-  nc.variable "x" : "input" memref<512xf32, #nc.space<"hbm">> index 1 : i64
-  nc.variable "y" : "output" memref<1024xf32, #nc.space<"hbm">> index 0 : i64
-  nc.variable "z" : "output" memref<512xf32, #nc.space<"hbm">> index 1 : i64
+  nc.variable "i" : "input" memref<2xi32, #nc.space<"hbm">> index 0
+  nc.variable "x" : "input" memref<512xf32, #nc.space<"hbm">> index 1
+  nc.variable "y" : "output" memref<1024xf32, #nc.space<"hbm">> index 0
+  nc.variable "z" : "output" memref<512xf32, #nc.space<"hbm">> index 1
   nc.func "main" {{
     %i = nc.address_of @i : memref<2xi32, #nc.space<"hbm">>
     %x = nc.address_of @x : memref<512xf32, #nc.space<"hbm">>
