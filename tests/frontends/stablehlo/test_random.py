@@ -27,6 +27,8 @@ TYPES = (
 ERROR = {"float64": 1e-8, "float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1, "complex64": 1e-3}
 SHAPES = ((), (5,), (4, 6), (2, 3, 4), (1, 7))
 LEAST = 110
+COMPOSED = [o for o in OPERATIONS if o.name != "mulhi"]
+"""XLA's CPU backend runs mulhi alone, but refuses it in a fusion."""
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 """Options of XLA for programs that run once."""
 
@@ -69,7 +71,7 @@ def steps(seed: int, count: int, errors: list[float]) -> Callable[..., list[Arra
         results: list[Array] = []
         errors.clear()
         for _ in range(count):
-            chosen = rng.choice(OPERATIONS)
+            chosen = rng.choice(COMPOSED)
             fitting = [
                 (x, exact, error)
                 for x, exact, error in pool
