@@ -4,6 +4,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.assign_engines import NcAssignEnginesPass
 from neuronir.passes.nc.pipeline import NcPipelinePass
 from neuronir.passes.nc.prefetch import NcPrefetchPass
@@ -13,6 +14,7 @@ from neuronir.passes.nc.schedule import NcSchedulePass
 from neuronir.passes.nc.split_loads import NcSplitLoadsPass
 from neuronir.passes.nc.split_transfers import PIECE
 from neuronir.passes.nc.unroll import MANY, NcUnrollPass
+from neuronir.passes.nc.verify_order import Snapshot, check_order, take_snapshot
 
 
 def ordering(
@@ -41,3 +43,13 @@ def order(module: ModuleOp, *, unroll: int = 2000, pipeline: bool = True, sbuf: 
     """Run them on a module."""
     for step in ordering(unroll=unroll, pipeline=pipeline, sbuf=sbuf):
         step.apply(Context(), module)
+
+
+def is_refused(before: Snapshot, module: ModuleOp) -> bool:
+    """Return whether nc-verify-order refuses a module in place of the one of a snapshot."""
+    try:
+        check_order(before, take_snapshot(module))
+    except NeuronError as error:
+        assert error.code == "NIR_NC011"
+        return True
+    return False

@@ -23,10 +23,10 @@ from neuronir.passes.nc.borders import Borders
 from neuronir.passes.nc.listing import Node, variables
 from neuronir.passes.nc.spill import NcSpillPass
 from neuronir.passes.nc.split_transfers import NcSplitTransfersPass
-from neuronir.passes.nc.verify_order import Snapshot, _Comparison, check_order, take_snapshot
+from neuronir.passes.nc.verify_order import _Comparison, check_order, take_snapshot
 from neuronir.targets.simulator.functional import Options
 from neuronir.targets.simulator.ir_runner import run_module
-from tests.passes_nc.ordering import ordering
+from tests.passes_nc.ordering import is_refused, ordering
 from tests.passes_nc.programs import Program, looped, mlp, rows, tile
 
 PLACED = (NcAssignBanksPass(), NcAllocatePass(), NcSplitTransfersPass())
@@ -123,15 +123,6 @@ def _swap(a: InstructionOp, b: InstructionOp) -> None:
     block.add_ops(ops)
 
 
-def _refused(before: Snapshot, module: ModuleOp) -> bool:
-    try:
-        check_order(before, take_snapshot(module))
-    except NeuronError as error:
-        assert error.code == "NIR_NC011"
-        return True
-    return False
-
-
 def _exchanges(module: ModuleOp, inputs: Sequence[NDArray[Any]], count: int) -> tuple[int, int]:
     """(refused, harmless) of so many exchanges, each of which is undone."""
     machine, rng = get_machine("trn1"), random.Random(7)
@@ -141,14 +132,14 @@ def _exchanges(module: ModuleOp, inputs: Sequence[NDArray[Any]], count: int) -> 
     refused = harmless = 0
     for _ in range(count):
         a, b = _exchange(module, rng)
-        if _refused(before, module):
+        if is_refused(before, module):
             refused += 1
         else:
             found = run_module(module, inputs, machine, options)
             assert [o.tobytes() for o in found] == expected, (str(a), str(b))
             harmless += 1
         _swap(a, b)
-    assert not _refused(before, module)
+    assert not is_refused(before, module)
     return refused, harmless
 
 

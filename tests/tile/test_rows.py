@@ -12,7 +12,7 @@ from neuronir.driver import CompileOptions, compile_text
 from neuronir.passes.hlo.decompositions.searches import LONG, cut_row
 from neuronir.passes.lowering.layouts.layout import atom, row_major
 from neuronir.passes.lowering.layouts.views import numbers_of
-from neuronir.passes.tile.lower.dot import column_blocks
+from neuronir.passes.tile.lower.columns import column_blocks
 from neuronir.targets.simulator.functional import Options, run
 from tests.oracle import run_xla
 

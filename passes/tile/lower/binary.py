@@ -26,7 +26,7 @@ from neuronir.passes.tile.lower.memory import copy
 from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.lower.steps import Step, scalar_of, steps, view_scalar
 from neuronir.passes.tile.lower.unary import activation
-from neuronir.passes.tile.lower.values import Held, Lazy, Number, Scalar, Value
+from neuronir.passes.tile.lower.values import Held, Lazy, Number, Scalar, Value, lies_in
 from neuronir.passes.tile.lower.waiting import (
     WORDS,
     affine,
@@ -299,13 +299,6 @@ def _over_number(
             "copy_predicated", [step.out], operands, {"invert": int(invert)}, Engine.DVE
         )
     state.set(result, out)
-
-
-def lies_in(value: Value, out: Form) -> bool:
-    """Return whether an operand is read from the buffer of a result."""
-    if isinstance(value, Lazy):
-        value = value.source if isinstance(value.source, Held) else Number(0.0)
-    return isinstance(value, Held) and value.form.buffer is out.buffer
 
 
 @register_lowering("hlo.select")

@@ -16,7 +16,8 @@ from neuronir.passes.lowering.convolution.numbers import numbers_of_op
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, row_major, split_at
 from neuronir.passes.lowering.layouts.views import numbers_of
 from neuronir.passes.tile.layouts.maps import cut
-from neuronir.passes.tile.lower.dot import blocks_beside, hand_on, together
+from neuronir.passes.tile.lower.columns import blocks_beside, together
+from neuronir.passes.tile.lower.dot import hand_on
 from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.lower.values import Piece
 

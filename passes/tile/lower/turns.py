@@ -12,7 +12,7 @@ from neuronir.passes.lowering.layouts.layout import Atom, Form, dense, merge, sp
 from neuronir.passes.lowering.layouts.views import numbers_of
 from neuronir.passes.tile.layouts.conversions import Parts, Way
 from neuronir.passes.tile.layouts.maps import positions
-from neuronir.passes.tile.lower.dot import column_block
+from neuronir.passes.tile.lower.columns import column_block
 from neuronir.passes.tile.lower.memory import copy
 from neuronir.passes.tile.lower.state import Lower
 from neuronir.passes.tile.lower.values import Held, Piece

@@ -16,7 +16,7 @@ from neuronir.passes.lowering.rules.elementwise import (
 )
 from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.lower.steps import steps, view_scalar
-from neuronir.passes.tile.lower.values import Held, Lazy, Number, Scalar
+from neuronir.passes.tile.lower.values import Held, Lazy, Number, Scalar, lies_in
 from neuronir.passes.tile.lower.waiting import (
     affine,
     evaluated,
@@ -66,7 +66,7 @@ def lower_unary(state: Lower, op: Operation) -> None:
         state.values[op.results[0]] = Held(form, dtype)
         return
     result, out = target(state, op)
-    if op.name == "hlo.abs" and held.form.buffer is out.buffer:  # it is read again
+    if op.name == "hlo.abs" and lies_in(held, out):  # it is read again
         out = state.buffer(state.place(result), prod(shape_of(result)), state.dtype(result))
     for step in steps(state, out, [held]):
         (src,) = step.sources

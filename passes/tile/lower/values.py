@@ -92,3 +92,9 @@ class Padded:
 
 
 Value = Number | Held | Lazy
+
+
+def lies_in(value: Value, form: Form) -> bool:
+    """Return whether a value is read from the buffer of a copy."""
+    source = value.source if isinstance(value, Lazy) else value
+    return isinstance(source, Held) and source.form.buffer is form.buffer

@@ -70,7 +70,7 @@ def cut(program: Program, fails: Fails) -> Program:
             break
     try:
         known = values(best)
-    except Exception:
+    except Exception:  # XLA refuses a part of it, so that no value can become a parameter
         return best
     for instr in [i for i in best.instrs if i.opcode not in ("parameter",)]:
         if instr.name in best.roots or instr.name not in known:
