@@ -206,6 +206,31 @@ def test_gather_whose_window_moves_in_a_later_dimension() -> None:
     check(text, normal(4, 10, 5), np.array([[0], [8], [3]], np.int32))
 
 
+def test_gather_from_a_table_that_is_stored_transposed() -> None:
+    """Its rows hold the dimensions of the result in another order."""
+    numbers = ", ".join(map(str, range(4 * 10 * 5)))
+    text = module(
+        f"flat = f32[200] constant({{{numbers}}})",
+        "x = f32[4,10,5] reshape(flat)",
+        "i = s32[3,1] parameter(0)",
+        "r = f32[3,4,2,5] gather(x, i), offset_dims={1,2,3}, collapsed_slice_dims={}, "
+        "start_index_map={1}, index_vector_dim=1, slice_sizes={4,2,5}",
+    )
+    check(text, np.array([[0], [8], [3]], np.int32))
+
+
+def test_gather_of_a_batch_whose_window_moves_in_a_later_dimension() -> None:
+    text = module(
+        "x = f32[2,6,50] parameter(0)",
+        "i = s32[2,64,1] parameter(1)",
+        "r = f32[2,64,6,3] gather(x, i), offset_dims={2,3}, collapsed_slice_dims={}, "
+        "start_index_map={2}, index_vector_dim=2, slice_sizes={1,6,3}, "
+        "operand_batching_dims={0}, start_indices_batching_dims={0}",
+    )
+    starts = np.random.default_rng(0).integers(0, 48, (2, 64, 1))
+    check(text, normal(2, 6, 50), starts.astype(np.int32))
+
+
 @pytest.mark.parametrize("dims", ["0", "1", "2", "0,2", "0,1,2"])
 def test_reversed_views(dims: str) -> None:
     text = module(

@@ -1,4 +1,4 @@
-"""nc-synchronise: an instruction waits for each transfer that it depends on."""
+"""nc-synchronise: an instruction waits for each transfer that it depends on, and can tell which."""
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -9,6 +9,7 @@ from neuronir.passes.nc.assign_banks import NcAssignBanksPass
 from neuronir.passes.nc.synchronise import NcSynchronisePass
 from tests.passes_nc.ordering import ordering
 from tests.passes_nc.programs import Program, rows, tile
+from tests.passes_nc.trace import check_synchronised
 
 LOADS = 5
 
@@ -43,3 +44,21 @@ def test_a_wait_for_one_transfer_is_no_wait_for_another() -> None:
     ]
     waits = [str(wait) for op in adds for wait in (op.waits.data if op.waits else ())]
     assert len(set(waits)) == LOADS
+
+
+def test_transfers_under_way_share_no_semaphore() -> None:
+    """When both buffers are loaded again, only the first loads are known to be complete."""
+    p = Program()
+    y = p.variable("y", "output", (256, 64))
+    loaded = [p.sbuf((128, 64)) for _ in range(2)]
+    for half in range(2):
+        for k, buffer in enumerate(loaded):
+            x = p.variable(f"x{half}{k}", "input", (128, 64), index=2 * half + k)
+            p.copy(tile(buffer, 64), rows(x, 64, 64))
+        out = p.sbuf((128, 64))
+        p.add(tile(out, 64), *(tile(buffer, 64) for buffer in loaded))
+        p.copy(rows(y, 64, 64, offset=half * 128 * 64), tile(out, 64))
+    module = p.finish()
+    for step in (*ordering(), NcAssignBanksPass(), NcAllocatePass(), NcSynchronisePass()):
+        step.apply(Context(), module)
+    check_synchronised(module)

@@ -95,11 +95,11 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
 // -----
 
 // Not split: a load whose ends distribute the elements differently over partitions, so that their
-// rows are not the same elements; a store with overlapping rows, which accumulates; and a store to
-// overlapping partitions, of which the last one counts.
+// rows are not the same elements; a store whose rows share one element, which accumulates; and a
+// store to overlapping partitions, of which the last one counts.
 
 // CHECK: nc.dma (%other[0:128 | 128:16, 16:1 | 0]) = (%x[0:1 * 262144 | 128:2048, 2048:1 | 0])
-// CHECK: nc.dma (%added[0:128 * 4096 | 2:512, 1024:1 | 0])
+// CHECK: nc.dma (%added[0:128 * 4096 | 2:1023, 1024:1 | 0])
 // CHECK: nc.dma (%last[0:128 * 1024 | 2:1024, 1024:1 | 0])
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
@@ -112,7 +112,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %last = nc.address_of @last : memref<129x1024xf32, #nc.space<"hbm">>
     %other = nc.alloc : memref<128x2048xf32, #nc.space<"sbuf">>
     nc.dma (%other[0:128 | 128:16, 16:1 | 0]) = (%x[0:1 * 262144 | 128:2048, 2048:1 | 0])
-    nc.dma (%added[0:128 * 4096 | 2:512, 1024:1 | 0]) = (%other[0:128 | 2:1024, 1024:1 | 0]) {accumulate = "add"}
+    nc.dma (%added[0:128 * 4096 | 2:1023, 1024:1 | 0]) = (%other[0:128 | 2:1024, 1024:1 | 0]) {accumulate = "add"}
     nc.dma (%last[0:128 * 1024 | 2:1024, 1024:1 | 0]) = (%other[0:128 | 2:1024, 1024:1 | 0])
     nc.return
   }
