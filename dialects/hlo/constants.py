@@ -158,7 +158,7 @@ def _value_attribute(value: Operation | Attribute) -> Attribute:
     return value
 
 
-def constant_array(value: Operation | Attribute, type: Attribute | None = None) -> Array:
+def constant_array(value: Operation | Attribute) -> Array:
     """Return the read-only array of a `hlo.constant` or of its value attribute."""
     attr = _value_attribute(value)
     if isinstance(attr, DenseIntOrFPElementsAttr):  # the common case, and cheap to check

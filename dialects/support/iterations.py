@@ -22,13 +22,12 @@ def at_most_iterations(limit: int) -> Iterator[None]:
         _LIMIT.reset(token)
 
 
-def count_iteration(count: int, location: str | None = None) -> int:
+def count_iteration(count: int) -> int:
     """Return `count` + 1; raise NIR_SIM036 if that many iterations exceed the limit."""
     if count >= _LIMIT.get():
         raise NeuronError(
             "NIR_SIM036",
             f"a loop has not ended after {count} iterations",
-            location=location,
             help="its condition may never become false for these inputs; neuron-sim run has "
             "--max-iterations",
         )

@@ -4,24 +4,22 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr, f32
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import register_machine
 from neuronir.dialects.support.cloning import clone
-from neuronir.dialects.support.diagnostics import holding, release, warning
+from neuronir.dialects.support.diagnostics import holding, release
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array
-from neuronir.dialects.support.walking import walk
 from neuronir.driver.collector import few_collections
-from neuronir.driver.digest import digest_of, digest_of_weights
 from neuronir.driver.dumper import Dumper, DumpOptions, Watcher
 from neuronir.driver.dumps import dump_phase
 from neuronir.driver.metadata import metadata_of
 from neuronir.driver.middle import choose_middle, through_tiles
-from neuronir.driver.module_input import Chunk, parse, read_of_framework
+from neuronir.driver.module_input import Chunk, read_of_framework
 from neuronir.driver.options import CompileOptions
 from neuronir.driver.orders import fastest_order
 from neuronir.driver.pass_runner import PassRunner, RunFailure, verify
@@ -33,26 +31,21 @@ from neuronir.driver.phases import (
     phases_between,
     pipeline_of,
 )
-from neuronir.driver.precision import multiplies_fp32
 from neuronir.driver.reproducer import write_reproducer
 from neuronir.driver.result import CompiledResult, encoding_of
 from neuronir.driver.same_tiles import TiledPrograms
+from neuronir.driver.source import PHASE_ATTRIBUTE, Source, with_bindings
 from neuronir.driver.timer import Timer
 from neuronir.driver.user_passes import UserPasses, UserPassFailure
-from neuronir.driver.weights import bind_weights, entry_function
 from neuronir.frontends.bindings import Bindings
-from neuronir.frontends.models import Model, named_values
+from neuronir.frontends.models import Model
 from neuronir.passes.hlo.legality import register_legality
-from neuronir.passes.hlo.support.values import element, is_tensor
 from neuronir.passes.nc.borders import Borders
 from neuronir.pipeline import parse_pipeline
 from neuronir.registry import Registry
 from neuronir.targets.encoding.encoding import check_registers
 from neuronir.targets.encoding.from_ir import program_from_module
 from neuronir.targets.registry import TargetLike, get_target, legality_for
-
-PHASE_ATTRIBUTE = "neuronir.phase"
-MACHINE_ATTRIBUTE = "nc.machine"
 
 
 def compile_file(path: str, target: str, options: CompileOptions | None = None) -> CompiledResult:
@@ -98,20 +91,15 @@ def read_module(
     options with which `compile_module` continues. RunFailure or NeuronError.
     """
     compiling = _Compile(chunk, get_target(target), options)
-    module = compiling.read()
+    module = compiling.source.read()
     rest = replace(
-        options, weights={}, bindings=Bindings(), framework=None, narrow_integers=compiling.narrow
+        options,
+        weights={},
+        bindings=Bindings(),
+        framework=None,
+        narrow_integers=compiling.source.narrow,
     )
     return module, rest
-
-
-def stamp(module: ModuleOp, digest: str, weights: Mapping[str, Array] | None = None) -> None:
-    """Record in a module what it was made from: the digest of the model, and bound weights."""
-    module.attributes["neuronir.input"] = StringAttr(digest)
-    count = len(entry_function(module).body.block.args)
-    module.attributes["neuronir.arguments"] = StringAttr(str(count))
-    if weights:
-        module.attributes["neuronir.weights"] = StringAttr(digest_of_weights(weights))
 
 
 class _Compile:
@@ -126,21 +114,21 @@ class _Compile:
     ) -> None:
         frozen = {name: _frozen(array) for name, array in options.weights.items()}
         options = replace(options, weights=frozen)
-        self.chunk = _bound(chunk, options)
+        self.chunk = with_bindings(chunk, options)
         self.target = target
         self.options = options
-        self.given = module
         if target.machine.name != target.name:
             raise NeuronError(
                 "NIR_TARGET",
                 f"the machine of target '{target.name}' is named '{target.machine.name}'",
                 help="the machine of a target must have the name of the target",
             )
-        self.check_precision()
         register_machine(target.machine)  # passes find both by name
         register_legality(legality_for(target))
         self.users = options.user_passes or UserPasses(Registry.discover(), {})
         self.registry = self.users.registry
+        self.source = Source(self.chunk, target, options, self.registry, module)
+        self.source.check_precision()
         self.timer = Timer()
         self.borders = Borders()
         self.first = phase_number(options.compile_from, "--compile-from")
@@ -153,28 +141,6 @@ class _Compile:
                 help=f"phases in order: {', '.join(PHASES)}",
             )
 
-    def check_precision(self) -> None:
-        """Raise NIR_ARG002 if the tensor engine does not support the cast type."""
-        o, machine = self.options, self.target.machine
-        if o.auto_cast != "none" and o.auto_cast_type == "tf32" and not multiplies_fp32(machine):
-            raise NeuronError(
-                "NIR_ARG002",
-                f"--auto-cast-type tf32 is not supported by target '{machine.name}'",
-                help="its tensor engine takes "
-                + " and ".join(sorted(n.lower() for n in machine.matmul_dtypes)),
-            )
-
-    def tell_precision(self, module: ModuleOp) -> None:
-        """Warn that dots are in bf16 although no casts were requested."""
-        if self.options.auto_cast != "none" or multiplies_fp32(self.target.machine):
-            return
-        products = (op for op in walk(module) if op.name in ("hlo.dot", "hlo.convolution"))
-        if any(is_tensor(v) and element(v) == f32 for op in products for v in op.operands):
-            warning(
-                f"--auto-cast none: the tensor engine of {self.target.name} does not support fp32; "
-                "products are computed in bf16 and accumulated in fp32"
-            )
-
     def run(self) -> CompiledResult:
         """Run all requested phases."""
         with few_collections():
@@ -185,7 +151,7 @@ class _Compile:
     def _run(self) -> CompiledResult:
         module = self.load()
         if self.first == 0 < self.last:
-            self.tell_precision(module)
+            self.source.tell_precision(module)
         first, last = PHASES[self.first], PHASES[self.last]
         self.after(first, module, self.users.after.get(first, "") if self.first == 0 else "")
         result = self.result(module, first)
@@ -301,67 +267,10 @@ class _Compile:
     def load(self) -> ModuleOp:
         """Return the input, after the user's passes of phase `parsed`."""
         with self.options.progress("parsed"), self.timer.step("parsed") as step:
-            module = self.read()
+            module = self.source.read()
             if self.first == 0:
-                self.user_passes(PHASES[0], module, [], step, self.read)
+                self.user_passes(PHASES[0], module, [], step, self.source.read)
         return module
-
-    def read(self) -> ModuleOp:
-        """Return the input with bound weights, marked with its phase and machine."""
-        phase = self.options.compile_from
-        if self.given is not None:
-            module = self.given.clone()
-        else:
-            module = parse(self.chunk, self.registry.context())
-        self.check_phase(module, phase)
-        if self.options.weights and self.chunk.model is None:
-            if self.first > 0:
-                raise NeuronError(
-                    "NIR_DRV006",
-                    f"--weights cannot be bound in phase '{phase}', only when the model is read",
-                )
-            bind_weights(module, self.options.weights)
-        # A dump of this phase already records its origin.
-        if self.first == 0 and "neuronir.input" not in module.attributes:
-            self.origin(module)
-        verify(module)
-        if phase in ("parsed", "hlo", "tiled"):
-            entry_function(module)  # both lowering paths need it
-        else:
-            self.check_program(module)
-        return module
-
-    def check_program(self, module: ModuleOp) -> None:
-        """Raise NIR_NC010 if an nc program that was read exceeds the machine."""
-        ctx = self.registry.context()
-        runner = PassRunner(ctx, Dumper(DumpOptions(), ctx), Timer(), verify_each=False)
-        checks = parse_pipeline("nc-verify-machine", self.registry.passes, self.registry.pipelines)
-        runner.run(checks, module)
-
-    def check_phase(self, module: ModuleOp, phase: str) -> None:
-        """Raise NIR_DRV007 if the IR is marked with another phase or machine."""
-        for name, wanted in ((PHASE_ATTRIBUTE, phase), (MACHINE_ATTRIBUTE, self.target.name)):
-            found = module.attributes.get(name)
-            if isinstance(found, StringAttr) and found.data != wanted:
-                raise NeuronError(
-                    "NIR_DRV007",
-                    f"the input has {name} = '{found.data}', not '{wanted}'",
-                    location=self.chunk.name,
-                    help="--compile-from and --target must match the file",
-                )
-        module.attributes[MACHINE_ATTRIBUTE] = StringAttr(self.target.name)
-
-    def origin(self, module: ModuleOp) -> None:
-        """Record in the module what it was made from, without paths or times."""
-        model = self.chunk.model
-        digest = digest_of([self.chunk.text.encode()]) if model is None else model.digest
-        stamp(module, digest, self.options.weights)
-
-    @property
-    def narrow(self) -> bool:
-        """Whether 64-bit integers are computed in 32 bits."""
-        given = self.options.narrow_integers
-        return self.chunk.model is not None if given is None else given
 
     def pipeline(self, phase: str, *, tiled: bool = False) -> str:
         """Return the pass string of a phase, with the options filled in."""
@@ -372,7 +281,7 @@ class _Compile:
             o.auto_cast,
             o.auto_cast_type,
             o.optlevel,
-            self.narrow,
+            self.source.narrow,
             tiled,
             o.relayout,
         )
@@ -477,15 +386,6 @@ class _Compile:
         program = encoding_of(self.target).legalise(program)
         check_registers(program, machine)
         return program
-
-
-def _bound(chunk: Chunk, options: CompileOptions) -> Chunk:
-    """Return the input with bound options; weights of a model are values of its inputs."""
-    if chunk.model is None:
-        return chunk
-    values = named_values(chunk.model, dict(options.weights), options.bindings)
-    bindings = replace(options.bindings, values={**options.bindings.values, **values})
-    return replace(chunk, bindings=bindings)
 
 
 def _frozen(array: Array) -> Array:

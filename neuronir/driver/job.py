@@ -42,7 +42,7 @@ _ABOUT, _MODULE, _CONSTANTS, _LOAD = "job.json", "module.mlir", "constants.bin",
 
 @dataclass(frozen=True)
 class Job:
-    """A module in phase `parsed`, with its origin (`compiler.stamp`), to compile.
+    """A module in phase `parsed`, with its origin (`source.stamp`), to compile.
 
     `name` is that of its model in messages. Messages of `level` (30: warnings) or above are
     printed.

@@ -15,9 +15,9 @@ from neuronir.cache_jobs import compile_job, compile_jobs
 from neuronir.cli.cc_compile import compile_options, user_passes_of
 from neuronir.dialects.support.diagnostics import handling, printing
 from neuronir.driver import CompileOptions
-from neuronir.driver.compiler import stamp
 from neuronir.driver.job import Job
 from neuronir.driver.pass_runner import RunFailure, as_error
+from neuronir.driver.source import stamp
 from neuronir.frontends.torch import Imported, import_torch
 from neuronir.frontends.torch.export import export
 from neuronir.frontends.torch.model import digest_of_program

@@ -24,15 +24,18 @@ from neuronir.passes.hlo.center_norms import forget_centred
 from neuronir.passes.hlo.support.values import integer
 from neuronir.passes.lowering.batch.split_batch import ACROSS
 from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns, leaves_of
-from neuronir.passes.lowering.choices import Choices
+from neuronir.passes.lowering.constants.bound import Constants
 from neuronir.passes.lowering.conversion.by_rows import rows_first
+from neuronir.passes.lowering.conversion.convert import Converter
 from neuronir.passes.lowering.conversion.special import mark_special, reaches_products
 from neuronir.passes.lowering.conversion.transfers import hbm_form
 from neuronir.passes.lowering.convolution.convolution import lower_convolution
+from neuronir.passes.lowering.emitter import Emitter
 from neuronir.passes.lowering.fault import LoweringFault
 from neuronir.passes.lowering.fused import Fusing
 from neuronir.passes.lowering.layers.loop import CannotLoop, lower_layers, unread_leaves
 from neuronir.passes.lowering.layers.repetition import Repetition, find_repetitions
+from neuronir.passes.lowering.layouts.demand import DEPTH
 from neuronir.passes.lowering.layouts.layout import row_major
 from neuronir.passes.lowering.layouts.natural import in_dimensions
 from neuronir.passes.lowering.layouts.values import Value, constant_value, new_value
@@ -148,12 +151,12 @@ def lower_block(
     With `stream`, values that do not fit in SBUF are computed tile by tile.
     """
     units = [op for op in block.ops if op is not block.last_op]
-    groups = find_groups(block, state.machine, state.layers) if stream else []
-    state.streamed.update(op for group in groups for op in group.ops)
+    groups = find_groups(block, state.machine, state.loops.layers) if stream else []
+    state.loops.streamed.update(op for group in groups for op in group.ops)
     inside: dict[Operation, Repetition] = {}
     tiles: dict[Repetition, bool] = {}
     unread: set[Operation] = set()
-    for found in state.layers:
+    for found in state.loops.layers:
         own = groups_inside(groups, found.layers)
         if own is not None:
             inside.update({op: found for layer in found.layers for op in layer})
@@ -168,7 +171,7 @@ def lower_block(
         elif unit in inside:
             if unit is inside[unit].last:
                 found = inside[unit]
-                lower_layers(state, found, state.least_layers, tiles[found])
+                lower_layers(state, found, state.loops.least, tiles[found])
         elif unit not in state.done and unit not in unread:
             with fusing.unit([unit]):
                 lower_op(state, unit)
@@ -219,14 +222,13 @@ def lower_op(state: Lowering, op: Operation) -> None:
 
 
 def lower_function(
-    function: HloFunc, machine: Machine, layers: int = 0, choices: Choices | None = None
+    function: HloFunc, machine: Machine, layers: int = 0, lookahead: int = DEPTH
 ) -> ModuleOp:
     """Return the nc module (virtual phase) of an hlo entry function without calls and loops.
 
     Repeated layers of at least `layers` instructions in total become loops. They do not if `layers`
     is 0, or if strands cross layers, because all strands would have to end in each iteration.
     """
-    choices = choices or Choices()
     norms = norms_across(function.body.block, machine)
     if not norms:
         forget_centred(function.body.block)
@@ -236,7 +238,7 @@ def lower_function(
     chosen = find_repetitions(function.body.block) if layers and not across else []
     while True:
         try:
-            return _lower_function(function, machine, chosen, layers, choices, norms)
+            return _lower_function(function, machine, chosen, layers, lookahead, norms)
         except CannotLoop as why:
             number = chosen.index(why.found)
             chosen[number : number + 1] = [] if why.instead is None else [why.instead]
@@ -252,38 +254,38 @@ def _lower_function(
     machine: Machine,
     layers: Sequence[Repetition],
     least: int,
-    choices: Choices,
+    lookahead: int,
     norms: frozenset[Operation],
 ) -> ModuleOp:
-    state = Lowering(machine, choices)
-    state.lower = lower_op
-    state.set_layers(layers)
-    state.least_layers = least
+    emitter = Emitter(machine)
+    state = Lowering(Converter(emitter, Constants(emitter)), lower_op, lookahead)
+    state.loops.set_layers(layers)
+    state.loops.least = least
     block = function.body.block
-    state.tensor_bound = least_pe_ns(block, machine) > least_dma_ns(block, machine)
-    state.across = norms
-    state.recentred = frozenset(p for n in norms for p in means_of(n) or ())
+    state.products.tensor_bound = least_pe_ns(block, machine) > least_dma_ns(block, machine)
+    state.norms.across = norms
+    state.norms.recentred = frozenset(p for n in norms for p in means_of(n) or ())
     attrs = function.arg_attrs.data if function.arg_attrs else []
-    state.multiplied = reaches_products(list(block.ops))
+    state.products.multiplied = reaches_products(list(block.ops))
     for i, arg in enumerate(block.args):
         _parameter(state, i, arg, attrs[i] if i < len(attrs) else None)
-        if arg in state.values and arg not in state.multiplied:
+        if arg in state.values and arg not in state.products.multiplied:
             state.values[arg].special = state.values[arg].dtype.is_float
     assert block.last_op is not None
     leaves = leaves_of(block.last_op.operands[0])
     for i, ssa in enumerate(leaves):
-        state.results.setdefault(ssa, []).append(i)
+        state.results.numbers.setdefault(ssa, []).append(i)
     stored_in_pieces(state, leaves)
     try:
         lower_block(state, block, stream=True)
     except CannotLoop:
         # Restore the operands of earlier loops' ops, which the next attempt reads.
-        for restore in reversed(state.restore_layers):
+        for restore in reversed(state.loops.restore):
             restore()
         raise
-    state.set_layers(())
+    state.loops.set_layers(())
     for i, ssa in enumerate(leaves):
-        if i not in state.written:
+        if i not in state.results.written:
             _result(state, i, ssa)
     held = ((ssa, form.buffer) for ssa, value in state.values.items() for form in value.forms)
     module = finished_module(state.emitter, state.constants, state.machine, held)

@@ -10,7 +10,6 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.hlo.flops import note_flops
 from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.passes.lowering.choices import Choices
 from neuronir.passes.lowering.function import lower_function
 from neuronir.passes.lowering.layouts.demand import DEPTH
 
@@ -64,8 +63,13 @@ class LowerHloToNcPass(ModulePass):
         if main is None:
             raise NeuronError("NIR_LOW006", "the module has no function @main")
         note_flops(main)
-        choices = Choices.parse(self.lookahead)
-        lowered = lower_function(main, get_machine(name), self.layers, choices)
+        if self.lookahead < 1:
+            raise NeuronError(
+                "NIR_LOW007",
+                f"lower-hlo-to-nc: layouts look at 1 op downstream or more, not {self.lookahead}",
+                help="such as {lookahead=1}: one op downstream",
+            )
+        lowered = lower_function(main, get_machine(name), self.layers, self.lookahead)
         for key, value in lowered.attributes.items():
             op.attributes[key] = value
         for function in list(op.ops):

@@ -30,14 +30,14 @@ def stored_in_pieces(state: Lowering, leaves: Sequence[SSAValue]) -> None:
             continue
         ends = (TupleOp, ReturnOp)
         read = any(not isinstance(use.operation, ends) for use in ssa.uses)
-        if read or len(set(op.operands)) < len(op.operands) or len(state.results[ssa]) > 1:
+        if read or len(set(op.operands)) < len(op.operands) or len(state.results.numbers[ssa]) > 1:
             continue
         d = int(op.dimension.value.data)
         size = state.dtype(ssa).size
         run = min(prod(shape_of(v)[d:]) for v in op.operands) * size
         if run >= state.machine.dma_engine_gbps * state.machine.dma_queue_descriptor_ns:
             for v in op.operands:  # which may be a piece of several results
-                state.pieces_of_results.setdefault(v, []).append(op)
+                state.results.pieces.setdefault(v, []).append(op)
 
 
 def _computed(value: SSAValue) -> bool:
@@ -48,15 +48,15 @@ def store_piece(state: Lowering, ssa: SSAValue) -> None:
     """Store a new value in each result of which it is a piece."""
     if state.emitter.depth or ssa not in state.values:
         return
-    for op in state.pieces_of_results.pop(ssa, ()):
+    for op in state.results.pieces.pop(ssa, ()):
         _store_in(state, ssa, op)
 
 
 def _store_in(state: Lowering, ssa: SSAValue, op: ConcatenateOp) -> None:
     whole = op.results[0]
-    target = state.stored.get(op)
+    target = state.results.stored.get(op)
     if target is None:
-        target = state.stored[op] = result_in_hbm(state, whole)
+        target = state.results.stored[op] = result_in_hbm(state, whole)
     shape, d = state.shape(whole), int(op.dimension.value.data)
     starts, limits = [0] * len(shape), list(shape)
     starts[d] = sum(shape_of(v)[d] for v in op.operands[: list(op.operands).index(ssa)])

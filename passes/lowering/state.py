@@ -1,22 +1,18 @@
 """Hold the state of a lowering: values by SSA value, the converter, and layout choices."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from neuronir.dialects.hlo.data_movement import ConcatenateOp
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.nc.ops import View
 from neuronir.dialects.tile.rules import shape_of
-from neuronir.passes.lowering.choices import Choices
 from neuronir.passes.lowering.constants.bound import Constants
 from neuronir.passes.lowering.conversion.convert import Converter
 from neuronir.passes.lowering.emitter import Emitter
 from neuronir.passes.lowering.fault import NoLayout
-from neuronir.passes.lowering.layers.repetition import Repetition
 from neuronir.passes.lowering.layouts.cover import covered, in_order_of, remaining
-from neuronir.passes.lowering.layouts.demand import Demand, demand
+from neuronir.passes.lowering.layouts.demand import DEPTH, Demand, demand
 from neuronir.passes.lowering.layouts.layout import (
     Atom,
     Form,
@@ -32,7 +28,7 @@ from neuronir.passes.lowering.layouts.layout import (
 )
 from neuronir.passes.lowering.layouts.types import known_dtype
 from neuronir.passes.lowering.layouts.values import Partition, Value
-from neuronir.passes.lowering.products.attention_match import Attention
+from neuronir.passes.lowering.records import Loops, Norms, Products, Results
 from neuronir.passes.statistics import gains, record
 
 Rule = Callable[["Lowering", Operation], None]
@@ -45,63 +41,36 @@ VIEWS = ("hlo.constant", "hlo.broadcast", "hlo.reshape", "hlo.transpose", "hlo.s
 class Lowering:
     """Lowers the ops of one function, in order, into an emitter."""
 
-    def __init__(self, machine: Machine, choices: Choices | None = None) -> None:
-        self.machine = machine
-        self.choices = choices or Choices()
-        self.emitter = Emitter(machine)
-        self.constants = Constants(self.emitter)
-        self.converter = Converter(self.emitter, self.constants)
+    def __init__(self, converter: Converter, lower: Rule, lookahead: int = DEPTH) -> None:
+        self.converter = converter
+        self.lower = lower
+        self.lookahead = lookahead
         self.values: dict[SSAValue, Value] = {}
         self.done: set[Operation] = set()
-        self.multiplied: set[SSAValue] = set()  # values whose infinities would reach a dot
-        self.lower: Rule | None = None
-        self.results: dict[SSAValue, list[int]] = {}
-        self.written: set[int] = set()
-        self.homes: dict[SSAValue, Form] = {}  # positions in HBM of results
-        self.streamed: set[Operation] = set()  # ops of groups that are lowered tile by tile
-        self.pieces: dict[tuple[Value, tuple[int, ...], tuple[int, ...]], Value] = {}
-        self.row_parts: dict[Form, Form] = {}
-        self.statistics: dict[tuple[Form, str, float], tuple[Form | None, Form]] = {}  # of rows
-        self.across: frozenset[Operation] = frozenset()  # norms with rows along partitions
-        self.recentred: frozenset[Operation] = frozenset()  # norms whose means are subtracted
-        self.deviations: dict[tuple[Form, float], tuple[DType, list[View]]] = {}  # of rows across
-        self.tensor_bound = False  # whether PE is the bottleneck, at its minimum time
-        self.joined: dict[Operation, Form] = {}  # concatenations that their operands write
-        # Concatenations that are results, by their missing operands.
-        self.pieces_of_results: dict[SSAValue, list[ConcatenateOp]] = {}
-        self.stored: dict[Operation, Form] = {}  # concatenations that are stored piece by piece
-        self.attentions: dict[Operation, Attention] = {}  # in progress, by the dot that ends them
-        self.layers: Sequence[Repetition] = ()
-        self._layer_of: dict[Operation, list[Operation]] = {}
-        self.least_layers = 0  # minimum total instructions of layers that become a loop
-        self.restore_layers: list[Callable[[], None]] = []
-        """Give the ops of layers that became loops their operands back, for another try."""
-        self._derived: dict[tuple[Value, Hashable], Value] = {}
+        self.results = Results()
+        self.loops = Loops()
+        self.norms = Norms()
+        self.products = Products()
         self._demands: dict[SSAValue, Demand] = {}
 
-    def set_layers(self, layers: Sequence[Repetition]) -> None:
-        """Set which layers become loops."""
-        self.layers = layers
-        self._layer_of = {op: layer for found in layers for layer in found.layers for op in layer}
+    @property
+    def machine(self) -> Machine:
+        """The machine for which the function is lowered."""
+        return self.converter.machine
 
-    def ends_layer(self, op: Operation, user: Operation) -> bool:
-        """Return whether `user` belongs to another layer of a loop than its operand `op`.
+    @property
+    def emitter(self) -> Emitter:
+        """The emitter of instructions."""
+        return self.converter.emitter
 
-        Both then cannot be lowered together.
-        """
-        return self._layer_of.get(op) is not self._layer_of.get(user)
+    @property
+    def constants(self) -> Constants:
+        """The constants of the program."""
+        return self.converter.constants
 
     def value(self, ssa: SSAValue) -> Value:
         """Return the value of `ssa`."""
         return self.values[ssa]
-
-    def derived(self, value: Value, key: Hashable, make: Callable[[], Value]) -> Value:
-        """Return the value that `make` derives from a value, cached by key, so that its copies are
-        shared.
-        """
-        if (value, key) not in self._derived:
-            self._derived[value, key] = make()
-        return self._derived[value, key]
 
     def available(self, ssa: SSAValue) -> Value | None:
         """Return the value of `ssa`, created now if that takes no instruction; None if it comes
@@ -116,7 +85,6 @@ class Lowering:
             return None
         if any(self.available(operand) is None for operand in op.operands):
             return None
-        assert self.lower is not None
         here = self.emitter.source
         self.lower(self, op)
         self.emitter.source = here
@@ -134,9 +102,9 @@ class Lowering:
     def demand(self, ssa: SSAValue) -> Demand:
         """Return the layouts that the users of `ssa` want."""
         if ssa not in self._demands:
-            limit = self.machine.partitions
-            found = self._demands[ssa] = demand(ssa, limit, self.across, self.choices.lookahead)
-            if gains() and found.best() != demand(ssa, limit, self.across, 1).best():
+            limit, across = self.machine.partitions, self.norms.across
+            found = self._demands[ssa] = demand(ssa, limit, across, self.lookahead)
+            if gains() and found.best() != demand(ssa, limit, across, 1).best():
                 record("lower-hlo-to-nc", "layouts that an op behind the next one wants")
         return self._demands[ssa]
 

@@ -4,7 +4,7 @@ A waiting transfer delays everything behind it on its engine. Once buffers have 
 its waits are known, including those for buffers that used the same bytes before.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -13,7 +13,6 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.enums import Engine, Space
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.nc.structure import VariableOp
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.carried import Analysis
 from neuronir.passes.nc.dependence import Predecessors, Shared, conflict, dependences
@@ -64,10 +63,10 @@ class NcOrderTriggersPass(ModulePass):
         with bodies_in_place(op):
             for func in functions(op):
                 if SCHEDULED in func.attributes:
-                    order_triggers(list_function(func, kinds, placed=True), kinds, machine)
+                    order_triggers(list_function(func, kinds, placed=True), machine)
 
 
-def order_triggers(listing: Listing, kinds: Mapping[str, VariableOp], machine: Machine) -> None:
+def order_triggers(listing: Listing, machine: Machine) -> None:
     """Order the triggers of a function."""
     nodes = _ahead_of_loops(listing)
     order = _block(listing, nodes, (), machine)

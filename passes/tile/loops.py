@@ -1,23 +1,19 @@
 """Write groups as loops: `scf.for` over tiles, with slices of operands and results."""
 
-from collections.abc import Callable, Iterator, Sequence
-from math import prod
+from collections.abc import Iterator
 
 import numpy as np
-from xdsl.dialects import arith, scf
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
     IndexType,
-    IntegerAttr,
     TensorType,
     UnknownLoc,
 )
-from xdsl.dialects.tensor import ExtractSliceOp, InsertSliceOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.hlo.constants import ConstantOp, IotaOp, constant_array, constant_op
-from neuronir.dialects.hlo.data_movement import BroadcastOp, ReshapeOp
+from neuronir.dialects.hlo.data_movement import BroadcastOp
 from neuronir.dialects.hlo.elementwise import AddOp
 from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.dtypes import is_float, np_dtype
@@ -30,7 +26,8 @@ from neuronir.passes.hlo.support.build import OP_CLASSES
 from neuronir.passes.hlo.support.values import element
 from neuronir.passes.tile.group import Group, is_view
 from neuronir.passes.tile.layouts.carried import RESHAPES
-from neuronir.passes.tile.retile import resized, retile, slice_properties
+from neuronir.passes.tile.retile import resized, retile
+from neuronir.passes.tile.slices import Slicer, reshape
 from neuronir.passes.tile.sums import carried_element, conversion
 from neuronir.passes.tile.tiles import Position, Tile, Tiles, even_rounds, rest
 from neuronir.passes.tile.where import Where
@@ -52,6 +49,7 @@ class Nest:
         self.resident = resident
         self.partitions = partitions
         self.related = group.related
+        self.slicer = Slicer(group.related.axes)
         self.depths = {op: group.depth_of(group.axes_of(op)) for op in group.ops}
         for op in reversed(group.ops):  # a view is rebuilt at its reader
             if is_view(op):
@@ -75,9 +73,8 @@ class Nest:
                 self.mapping[v] = where.values[v]
                 stays = v in self.resident or whole(_op(v)) or self._only_sliced(v)
                 if _read_again(v) and not stays:
-                    self.mapping[v] = self._insert(
-                        where, v, self._begin(where, v), Tiles(self.group)
-                    )
+                    begun = self._begin(where, v)
+                    self.mapping[v] = self._insert(where, v, begun, Tiles(self.group))
             return
         begin = [self._begin(where, v) for v in outputs if self.home(v)]
         moved = [v for v in outputs if self.home(v)]
@@ -97,7 +94,7 @@ class Nest:
     def _begin(self, where: Where, value: SSAValue) -> SSAValue:
         """Create the array into which the tiles of an output are inserted."""
         memory = "sbuf" if value in self.resident else "hbm"
-        type_ = resized(value.type, self._sizes(self._rows(value)))
+        type_ = resized(value.type, self.slicer.sizes(self._rows(value)))
         array = where.add(EmptyOp.make(memory, type_)).results[0]
         set_hint(array, base_name(value))
         return array
@@ -108,13 +105,17 @@ class Nest:
         Dimensions are split where a tile would otherwise be in pieces.
         """
         rows = self.related.of(value)
-        return self._split(rows, self.group.extent) or rows
+        return self.slicer.split(rows, self.group.extent) or rows
+
+    def _insert(self, where: Where, value: SSAValue, acc: SSAValue, tiles: Tiles) -> SSAValue:
+        """Insert a tile into an output."""
+        return self.slicer.insert(where, where.values[value], acc, self._rows(value), tiles)
 
     def _joined(self, where: Where, value: SSAValue, found: SSAValue) -> SSAValue:
         """Return an output in the shape that the program gives it."""
         if shape_of(found) == shape_of(value):
             return found
-        return where.add(_reshape(found, shape_of(value))).results[0]
+        return where.add(reshape(found, shape_of(value))).results[0]
 
     def home(self, value: SSAValue) -> int:
         """Return the loops that move an output: partial sums over other loops are complete after
@@ -338,7 +339,7 @@ class Nest:
     def _moved(self, where: Where, op: IotaOp, tile: SSAValue, tiles: Tiles) -> SSAValue:
         """Return an iota whose tile does not start at 0."""
         row = self.related.of(op.results[0])[int(op.iota_dimension.value.data)]
-        offset = self._offset(where, row, tiles)
+        offset = self.slicer.offset(where, row, tiles)
         if offset is None:
             return tile
         type_ = tile.type
@@ -367,118 +368,9 @@ class Nest:
             # before loops that do not move it
             here = where.at(self.group.depth_of(self.group.based(moving)))
             if mark not in here.slices:
-                here.slices[mark] = self._slice(here, value, rows, tiles)
+                here.slices[mark] = self.slicer.slice(here, value, rows, tiles)
             where.slices[mark] = here.slices[mark]
         return where.slices[mark]
-
-    # slices
-
-    def _offset(self, where: Where, row: Sequence[int], tiles: Tiles) -> SSAValue | None:
-        """Return where a tile starts along a dimension; None at 0."""
-        total: SSAValue | None = None
-        fixed = 0
-        stride = 1
-        for axis in reversed(row):
-            tile = tiles.of(axis)
-            if tile is not None:
-                at = tile.start
-                fixed += at.number * stride
-                value = at.value
-                if value is not None:
-                    if stride * at.factor != 1:
-                        factor = where.index(stride * at.factor)
-                        value = where.add(arith.MuliOp(value, factor)).results[0]
-                    if total is not None:
-                        value = where.add(arith.AddiOp(total, value)).results[0]
-                    total = value
-            stride *= self.related.axes.size(axis)
-        if fixed:
-            number_ = where.index(fixed)
-            if total is None:
-                return number_
-            return where.add(arith.AddiOp(total, number_)).results[0]
-        return total
-
-    def _apart(self, row: Sequence[int], extent: Callable[[int], int]) -> bool:
-        """Return whether a tile is not contiguous along a dimension.
-
-        This happens if an axis is split inside an axis that spans more than one position.
-        """
-        outer = 1
-        for axis in row:
-            if outer > 1 and extent(axis) < self.related.axes.size(axis):
-                return True
-            outer *= extent(axis)
-        return False
-
-    def _split(
-        self, rows: Sequence[Sequence[int]], extent: Callable[[int], int]
-    ) -> list[list[int]] | None:
-        """Return the dimensions with split ones separate; None if none is split."""
-        if not any(self._apart(row, extent) for row in rows):
-            return None
-        out: list[list[int]] = []
-        for row in rows:
-            out += [[axis] for axis in row] if self._apart(row, extent) else [list(row)]
-        return out
-
-    def _sizes(self, rows: Sequence[Sequence[int]]) -> list[int]:
-        return [prod(self.related.axes.size(a) for a in row) for row in rows]
-
-    def _slice(
-        self,
-        where: Where,
-        value: SSAValue,
-        rows: Sequence[Sequence[int]],
-        tiles: Tiles,
-    ) -> SSAValue:
-        split = self._split(rows, tiles.extent)
-        if split is not None:
-            value = where.add(_reshape(value, self._sizes(split))).results[0]
-        places = split or rows
-        offsets, given = self._places(where, places, tiles)
-        tile = tiles.sizes(places)
-        op = ExtractSliceOp.build(
-            operands=[value, offsets, [], []],
-            result_types=[resized(value.type, tile)],
-            properties=slice_properties(given, tile),
-        )
-        found = where.add(op).results[0]
-        if split is not None:
-            found = where.add(_reshape(found, tiles.sizes(rows))).results[0]
-        return found
-
-    def _places(
-        self, where: Where, rows: Sequence[Sequence[int]], tiles: Tiles
-    ) -> tuple[list[SSAValue], list[int]]:
-        offsets: list[SSAValue] = []
-        given: list[int] = []
-        for row in rows:
-            offset = self._offset(where, row, tiles)
-            if offset is None:
-                given.append(0)
-            elif isinstance(offset.owner, arith.ConstantOp):
-                attribute = offset.owner.value
-                assert isinstance(attribute, IntegerAttr)
-                given.append(int(attribute.value.data))
-            else:
-                offsets.append(offset)
-                given.append(DYNAMIC_INDEX)
-        return offsets, given
-
-    def _insert(self, where: Where, value: SSAValue, acc: SSAValue, tiles: Tiles) -> SSAValue:
-        """Insert a tile into an output."""
-        rows = self._rows(value)
-        made = where.values[value]
-        if tuple(tiles.sizes(rows)) != shape_of(made):
-            made = where.add(_reshape(made, tiles.sizes(rows))).results[0]
-        offsets, given = self._places(where, rows, tiles)
-        op = InsertSliceOp.build(
-            operands=[made, acc, offsets, [], []],
-            result_types=[acc.type],
-            properties=slice_properties(given, tiles.sizes(rows)),
-        )
-        return where.add(op).results[0]
 
 
 def _op(value: SSAValue) -> Operation:
@@ -505,7 +397,3 @@ def _broadcast(number: SSAValue, type_: Attribute) -> Operation:
     return BroadcastOp.create(
         operands=[number], result_types=[type_], properties={"dimensions": i64_array([])}
     )
-
-
-def _reshape(value: SSAValue, shape: Sequence[int]) -> Operation:
-    return ReshapeOp.create(operands=[value], result_types=[resized(value.type, shape)])

@@ -98,7 +98,7 @@ def lower_function(function: HloFunc, machine: Machine) -> ModuleOp:
     state.loads = Values(block, machine).loads()
     for i, ssa in enumerate(leaves(last)):
         state.results.setdefault(ssa, []).append(i)
-    for i, argument in arguments(state, block):
+    for i, argument in arguments(block):
         state.memory[argument] = in_hbm(
             state, f"arg{i}", "input", argument, index=i, source_name=_name(function, i)
         )

@@ -67,7 +67,7 @@ def recompute(grouping: Grouping, groups: Sequence[Group], block: Block) -> Chan
             if chain is None or not _faster(grouping, value, group, readers, chain):
                 continue
             for ops in readers.values():
-                change.added += _written_again(block, value, ops, chain, grouping.order)
+                change.added += _written_again(block, ops, chain, grouping.order)
             touched |= {group, *readers}
             record("tile-fuse", "values recomputed")
     if not change.added:
@@ -154,7 +154,6 @@ def _total(times: Times, dma: float, vector: float) -> float:
 
 def _written_again(
     block: Block,
-    value: SSAValue,
     readers: Sequence[Operation],
     chain: _Chain,
     order: Mapping[Operation, int],

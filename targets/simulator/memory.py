@@ -123,10 +123,10 @@ class Memory:
             )
         return np.ndarray(shape, dtype, flat, ap.start * limit + address, (limit, *steps))
 
-    def variable_array(self, variable: Variable, flat: Bytes | None = None) -> View:
+    def variable_array(self, variable: Variable) -> View:
         """Return the logical array of an input or output variable, as a view of HBM."""
         strides = variable.strides or row_major(variable.shape, variable.dtype)
-        memory = self.data[Space.HBM] if flat is None else flat
+        memory = self.data[Space.HBM]
         return np.ndarray(variable.shape, variable.dtype.numpy, memory, variable.address, strides)
 
     def unwritten(self, variable: Variable) -> int:

@@ -28,10 +28,10 @@ _TOP_LOSSES = 5
 _KINDS = ("input", "output", "constant", "scratch", "spill", "other")
 
 
-def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
+def build_report(result: TimingResult) -> Report:
     """Return the report of a timing run, with all keys of FIELDS."""
     code, machine = result.code, result.machine
-    usage = usage or usage_of(code)
+    usage = usage_of(code)
     total = result.total_ns
     table = shares(code, usage)
     loads = _loads(result, usage)

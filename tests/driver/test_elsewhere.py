@@ -10,10 +10,10 @@ import pytest
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompileOptions, elsewhere, elsewhere_worker
-from neuronir.driver.compiler import stamp
 from neuronir.driver.elsewhere import Answer, compile_jobs
 from neuronir.driver.job import Job, pack
 from neuronir.driver.pass_runner import RunFailure, as_error
+from neuronir.driver.source import stamp
 from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.targets.neff.writer import neff_pieces
 from neuronir.version import __version__

@@ -10,7 +10,7 @@ from neuronir.api import Executable
 from neuronir.dialects.nc.records import partition_bytes
 from neuronir.dialects.nc.structure import AllocOp
 from neuronir.driver import CompileOptions, compile_text
-from neuronir.passes.lowering.products.dot import WEIGHT_PIECE_BYTES
+from neuronir.passes.lowering.products.operands import WEIGHT_PIECE_BYTES
 from tests.lowering.helpers import entry
 
 

@@ -9,7 +9,8 @@ from xdsl.dialects.tensor import InsertSliceOp
 from xdsl.ir import SSAValue
 
 from neuronir.dialects.tile.ops import EmptyOp
-from neuronir.passes.tile.layouts.choice import Choice, NoLayouts
+from neuronir.passes.tile.layouts.choice import Choice
+from neuronir.passes.tile.layouts.copies import NoLayouts
 from neuronir.passes.tile.layouts.maps import Partition
 from tests.differential.stages import stages
 from tests.tile.test_recurrences import text_of

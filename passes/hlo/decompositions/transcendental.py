@@ -159,13 +159,13 @@ def tan(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 @cache
-def _arctangent_coefficients(degree: int = 11) -> tuple[float, ...]:
+def _arctangent_coefficients() -> tuple[float, ...]:
     """Return atan(z) / z as a polynomial in z^2 on [0, 1], interpolated at Chebyshev points in
     f64.
     """
     fit = np.polynomial.Chebyshev.interpolate(
         lambda s: np.where(s > 0, np.arctan(np.sqrt(s)) / np.sqrt(np.maximum(s, 1e-300)), 1.0),
-        degree,
+        11,
         domain=[0.0, 1.0],
     )
     return tuple(float(c) for c in fit.convert(kind=np.polynomial.Polynomial).coef)

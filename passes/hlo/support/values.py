@@ -79,10 +79,10 @@ def integer(op: Operation, name: str, default: int | None = None) -> int:
     return default
 
 
-def string(op: Operation, name: str, default: str = "") -> str:
-    """Return a string property, or the default if it is absent."""
+def string(op: Operation, name: str) -> str:
+    """Return a string property; empty if it is absent."""
     prop = op.properties.get(name)
-    return prop.data if isinstance(prop, StringAttr) else default
+    return prop.data if isinstance(prop, StringAttr) else ""
 
 
 def producer(value: SSAValue, opcode: str) -> Operation | None:

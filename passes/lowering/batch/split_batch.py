@@ -78,7 +78,7 @@ def split_function(function: FuncOp, machine: Machine, strands: int) -> None:
     region = find_region(block)
     if region is None:
         return
-    if not strands and not worthwhile(list(region.tilings), region.extent, machine):
+    if not strands and not worthwhile(list(region.tilings), machine):
         return
     record(HloSplitBatchPass.name, "strands", count)
     ops = list(region.tilings)

@@ -104,7 +104,7 @@ def split_block(block: Block, machine: Machine, largest: int) -> list[int]:
     """Split the hidden values of more than `largest` bytes; return the number of parts of each."""
     made = []
     for op in list(block.ops):
-        if isinstance(op, DotOp) and (found := find_hidden(op, block, machine, largest)):
+        if isinstance(op, DotOp) and (found := find_hidden(op, machine, largest)):
             _split(found)
             made.append(found.parts)
     return made
@@ -129,7 +129,7 @@ class Hidden:
         return shape_of(self.user.operands[self.which])[self.dim] // self.parts
 
 
-def find_hidden(user: DotOp, block: Block, machine: Machine, largest: int) -> Hidden | None:
+def find_hidden(user: DotOp, machine: Machine, largest: int) -> Hidden | None:
     """Return how to divide an operand of a dot; None if no operand is too large, or if no large one
     can be divided.
     """

@@ -169,7 +169,7 @@ def _start(work: tuple[float, float], ready: float, tensor: float, vector: float
     return max(ready, vector) if work[1] else ready
 
 
-def worthwhile(ops: Sequence[Operation], extent: int, machine: Machine) -> bool:
+def worthwhile(ops: Sequence[Operation], machine: Machine) -> bool:
     """Return whether two strands are estimated to be faster.
 
     Their dots must not cost PE more (columns still fill its blocks), and the overlapped vector

@@ -54,14 +54,14 @@ def contiguous_in_hbm(state: Lowering, value: Value) -> Form:
 
 def result_in_hbm(state: Lowering, ssa: SSAValue) -> Form:
     """Return where a result in HBM goes: its home, the output variable, or a scratch variable."""
-    if ssa in state.homes:
-        return state.homes[ssa]
+    if ssa in state.results.homes:
+        return state.results.homes[ssa]
     shape, dtype = state.shape(ssa), state.dtype(ssa)
-    numbers = state.results.get(ssa)
-    if numbers and numbers[0] not in state.written:
+    numbers = state.results.numbers.get(ssa)
+    if numbers and numbers[0] not in state.results.written:
         index = numbers[0]
         buffer = state.emitter.variable(f"out{index}", "output", shape, dtype, index=index)
-        state.written.add(index)
+        state.results.written.add(index)
     else:
         buffer = state.emitter.variable("scratch", "scratch", shape, dtype)
     return hbm_form(buffer, new_value(shape, dtype))

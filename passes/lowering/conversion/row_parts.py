@@ -34,7 +34,7 @@ def row_parts(state: Lowering, value: Value, products: int, columns: int) -> For
     too.
     """
     form = state.converter.ensure(value, (), 1)
-    known = state.row_parts.get(form)
+    known = state.norms.parts.get(form)
     if known is not None:
         return known
     machine = state.machine
@@ -46,7 +46,7 @@ def row_parts(state: Lowering, value: Value, products: int, columns: int) -> For
         return None
     with state.emitter.outside(state.converter.home(value)):
         parts = _split(state, form, rows)
-    state.row_parts[form] = parts
+    state.norms.parts[form] = parts
     return parts
 
 

@@ -56,12 +56,12 @@ def mark_special(state: Lowering, op: Operation) -> None:
     """
     if op.name == "hlo.compare":
         return
-    if op.name in FINITE_RESULTS and any(r in state.multiplied for r in op.results):
+    if op.name in FINITE_RESULTS and any(r in state.products.multiplied for r in op.results):
         return
     read = list(op.operands)
     if op.name in _REDUCTIONS:
         read = read[: len(read) // 2]  # an initial value of minus infinity is the identity
-    made = makes_special(op) and not any(r in state.multiplied for r in op.results)
+    made = makes_special(op) and not any(r in state.products.multiplied for r in op.results)
     if made or any(state.values[v].may_be_special() for v in read if v in state.values):
         for result in op.results:
             value: Value | None = state.values.get(result)

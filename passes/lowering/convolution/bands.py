@@ -75,7 +75,7 @@ def bands(
     if banded is None:
         return None
     axes = (*n.k_spatial, n.k_in, n.k_out)
-    filter_ = state.derived(weights, ("bands", axes), lambda: _twice(weights, axes))
+    filter_ = state.products.derived(weights, ("bands", axes), lambda: _twice(weights, axes))
     numbers = replace(
         n,
         batch=0,
@@ -202,5 +202,5 @@ def on_both(
     """Return a filter, with its layout, that has a copy on each half of the partitions."""
     shape = (2, *weights.shape)
     dims = range(1, len(shape))
-    both = state.derived(weights, "both", lambda: rename_dims(weights, shape, dims))
+    both = state.products.derived(weights, "both", lambda: rename_dims(weights, shape, dims))
     return both, ((atom(2, weights.size), half), *partition)

@@ -43,10 +43,10 @@ from neuronir.passes.lowering.layouts.layout import (
 )
 from neuronir.passes.lowering.layouts.values import Partition, Value, slice_value
 from neuronir.passes.lowering.layouts.views import numbers_of
-from neuronir.passes.lowering.products.dot import WEIGHT_PIECE_BYTES
 from neuronir.passes.lowering.products.epilogue import Epilogue, find_epilogue
 from neuronir.passes.lowering.products.evict import Evict
 from neuronir.passes.lowering.products.operand_types import check_operands
+from neuronir.passes.lowering.products.operands import WEIGHT_PIECE_BYTES
 from neuronir.passes.lowering.products.walks import column_blocks, run_of
 from neuronir.passes.lowering.state import Lowering
 
@@ -264,7 +264,7 @@ class Convolution(Taps):
             limits = list(weights.shape)
             starts[d], limits[d] = low, min(low + step, weights.shape[d])
             cut = partial(slice_value, weights, starts, limits, [1] * len(starts))
-            out.append((self.state.derived(weights, (*starts, *limits), cut), low))
+            out.append((self.state.products.derived(weights, (*starts, *limits), cut), low))
         return out
 
     # the matmuls

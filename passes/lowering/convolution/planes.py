@@ -127,7 +127,7 @@ def packed_taps(state: Lowering, operands: Operands, outputs: Sequence[int]) -> 
         return None
     packed = maker.packed()
     columns = axes[1]
-    flat = state.derived(
+    flat = state.products.derived(
         weights,
         ("taps", n, columns),
         lambda: _in_order(weights, n) if columns.sets == 1 else _in_sets(weights, n, columns),

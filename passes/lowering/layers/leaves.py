@@ -107,7 +107,6 @@ class Leaves:
                 value.special = _special(array)
             self.state.set(result, value)
         elif not self.parameters.view(copy):
-            assert self.state.lower is not None
             self.state.lower(self.state, copy)
         return result
 

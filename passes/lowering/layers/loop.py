@@ -70,7 +70,7 @@ def lower_layers(state: Lowering, found: Repetition, least: int, tiles: bool) ->
     not be used after CannotLoop.
     """
     layers = _Layers(state, found, least, tiles)
-    state.restore_layers.append(layers.leaves.restore)
+    state.loops.restore.append(layers.leaves.restore)
     try:
         layers.lower()
     except LayersDiffer as why:
@@ -114,7 +114,6 @@ class _Layers:
     def _settle(self) -> list[Value]:
         """Create the inputs of the first layer, and use them and the common values in place."""
         state, first = self.state, self.found.layers[0]
-        assert state.lower is not None
         for i in sorted(self.ahead):
             if first[i] not in state.done:
                 state.lower(state, first[i])
@@ -208,7 +207,7 @@ class _Layers:
         for group in self.groups:
             if any(op not in mine and op.name not in VIEWS for op in group.ops):
                 raise LayersDiffer("tiles reach over the end of a layer")
-            state.streamed.update(group.ops)
+            state.loops.streamed.update(group.ops)
 
     def _units(self) -> list[Operation | Group]:
         """Return the ops of the layer, those of a group as one."""
@@ -224,7 +223,6 @@ class _Layers:
     def _try(self, forms: Sequence[Form], special: Sequence[bool]) -> list[Form]:
         """Lower the body with inputs in these layouts; return the layouts of its outputs."""
         state = self.state
-        assert state.lower is not None
         state.emitter.enter()
         self.caches = [dict(cache) for cache in self._caches()]
         state.constants.begin_layers(len(self.leaves.chosen))
@@ -270,7 +268,12 @@ class _Layers:
     def _caches(self) -> list[dict[Any, Any]]:
         """Return the caches that receive forms of the body, which are not usable outside of it."""
         state = self.state
-        return [state.pieces, state.row_parts, state.statistics, state.deviations]
+        return [
+            state.products.pieces,
+            state.norms.parts,
+            state.norms.statistics,
+            state.norms.deviations,
+        ]
 
     def _restore(self) -> None:
         for cache, before in zip(self._caches(), self.caches, strict=True):

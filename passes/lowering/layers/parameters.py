@@ -105,7 +105,6 @@ class LayerParameters:
     def begin(self) -> None:
         """Create the values in the open body."""
         state = self.state
-        assert state.lower is not None
         for parameters, stands in self.stands.items():
             array, template = self.arrays[parameters], state.value(parameters[0])
             value = new_value(template.shape, template.dtype)

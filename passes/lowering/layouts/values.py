@@ -102,7 +102,6 @@ def restride(
     support: tuple[Atom, ...],
     map_atom: Callable[[Atom], Parts | None],
     back: Callable[[Atom], Parts | None],
-    dtype: DType | None = None,
 ) -> Value:
     """Create a view whose atoms are those of `source` renamed by `map_atom`.
 
@@ -132,7 +131,7 @@ def restride(
 
     return Value(
         tuple(shape),
-        dtype or source.dtype,
+        source.dtype,
         support,
         scalar=source.scalar,
         source=source,
@@ -146,9 +145,7 @@ def reshape(source: Value, shape: Sequence[int]) -> Value:
     return restride(source, shape, source.support, lambda a: [(a, 1)], lambda a: [(a, 1)])
 
 
-def rename_dims(
-    source: Value, shape: Sequence[int], dims: Sequence[int], dtype: DType | None = None
-) -> Value:
+def rename_dims(source: Value, shape: Sequence[int], dims: Sequence[int]) -> Value:
     """Create a view whose dimension `dims[i]` is dimension i of the source (transpose,
     broadcast).
     """
@@ -191,7 +188,7 @@ def rename_dims(
             parts = [(b, 1) for b in dim_atoms(shape, [d for _, d in pairs])]
         support.extend(part for part, _ in parts)
     support.sort(key=lambda a: -a.stride)
-    return restride(source, shape, merge(support), forward, inverse, dtype)
+    return restride(source, shape, merge(support), forward, inverse)
 
 
 def rename(

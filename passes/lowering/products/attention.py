@@ -48,7 +48,7 @@ def lower_product(state: Lowering, op: Operation) -> None:
         value = state.available(ssa)
         return None if value is None or value.scalar is None else float(value.scalar)
 
-    ending = state.attentions.pop(op, None)
+    ending = state.products.attentions.pop(op, None)
     if ending is not None:
         _lower_attention(state, ending)
         return
@@ -56,7 +56,7 @@ def lower_product(state: Lowering, op: Operation) -> None:
     if found is None:
         lower_dot(state, op)
         return
-    state.attentions[found.product] = found
+    state.products.attentions[found.product] = found
     state.done.update(found.between)
 
 
@@ -67,7 +67,6 @@ def _lower_attention(state: Lowering, found: Attention) -> None:
         return
     state.done.difference_update(found.between)
     lower_dot(state, found.scores)
-    assert state.lower is not None
     for op in found.between:
         if op not in state.done:
             state.lower(state, op)

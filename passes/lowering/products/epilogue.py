@@ -71,14 +71,14 @@ def find_epilogue(state: Lowering, product: SSAValue) -> Epilogue:
     dot = product.owner
     assert isinstance(dot, Operation)
     batched = isinstance(dot, DotOp) and bool(ints(dot.lhs_batch_dims))
-    found.relieve = batched and state.tensor_bound
+    found.relieve = batched and state.products.tensor_bound
     current = product
     while current.has_one_use():
         use = next(iter(current.uses))
         op = use.operation
         if len(op.results) != 1 or not isinstance(op.results[0].type, TensorType):
             break
-        if op in state.streamed or state.ends_layer(dot, op):
+        if state.loops.apart(dot, op):
             break
         if not _take(state, found, op, use.index, shape):
             break
@@ -105,7 +105,7 @@ def _cast_beside(state: Lowering, value: SSAValue) -> SSAValue | None:
     casts = [
         use.operation
         for use in value.uses
-        if use.operation.name == "hlo.convert" and use.operation not in state.streamed
+        if use.operation.name == "hlo.convert" and use.operation not in state.loops.streamed
     ]
     if len(casts) != 1:
         return None

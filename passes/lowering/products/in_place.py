@@ -43,11 +43,11 @@ def part_form(state: Lowering, value: SSAValue, partition: Partition, dtype: DTy
     Returns None if there is none, or if it has another layout.
     """
     op = joined_by(value)
-    if op is None or op in state.streamed or state.dtype(op.results[0]) is not dtype:
+    if op is None or op in state.loops.streamed or state.dtype(op.results[0]) is not dtype:
         return None
-    if value in state.pieces_of_results:
+    if value in state.results.pieces:
         return None
-    target = state.joined.get(op) or _begin(state, op, value, partition, dtype)
+    target = state.results.joined.get(op) or _begin(state, op, value, partition, dtype)
     if target is None:
         return None
     d = int(op.dimension.value.data)
@@ -61,7 +61,7 @@ def part_form(state: Lowering, value: SSAValue, partition: Partition, dtype: DTy
     form = window.from_source(target)
     if form is None or join(form.partition) != join(partition) or form.start:
         return None
-    state.joined[op] = target
+    state.results.joined[op] = target
     return form
 
 

@@ -81,12 +81,12 @@ def lower_across(state: Lowering, op: CompositeOp) -> bool:
         for vector, neutral in zip(norm_affine(state, op, values), (1.0, 0.0), strict=True)
     )
     key = columns.form, epsilon
-    if key not in state.deviations:
+    if key not in state.norms.deviations:
         found = [_deviation(columns, chunk, epsilon, dtype) for chunk in columns.chunks()]
-        state.deviations[key] = dtype, found
-    summed, deviations = state.deviations[key]
+        state.norms.deviations[key] = dtype, found
+    summed, deviations = state.norms.deviations[key]
     for chunk, deviation in zip(columns.chunks(), deviations, strict=True):
-        if op in state.recentred and factor is not None:
+        if op in state.norms.recentred and factor is not None:
             _apply(columns, chunk, deviation, factor, None)
             _recentre(columns, chunk, offset, summed)
         else:
@@ -132,7 +132,7 @@ def _sums(columns: Columns, chunk: Chunk, dtype: DType, views: Iterator[View]) -
     sums = columns.numbers(chunk, emitter.psum(rows, size))
     begun = False
     for view in views:
-        other = next(views, None) if state.tensor_bound else None
+        other = next(views, None) if state.products.tensor_bound else None
         if other is not None or view_dtype(view) is not dtype:
             moving = columns.numbers(chunk, emitter.sbuf(rows, size, dtype))
             if other is None:

@@ -36,7 +36,7 @@ def lower_norm(state: Lowering, op: CompositeOp) -> bool:
     """Lower a float32 layer_norm or rms_norm with rows on the free axis; return False for
     others.
     """
-    if op in state.across and lower_across(state, op):
+    if op in state.norms.across and lower_across(state, op):
         return True
     block = op.regions[0].block
     values = [state.value(v) for v in op.operands]
@@ -56,7 +56,7 @@ def lower_norm(state: Lowering, op: CompositeOp) -> bool:
     used = [(alu, v) for alu, v, neutral in vectors if v is not None and v.scalar != neutral]
     terms = [(alu, _spread(state, rows, v)) for alu, v in used]
     _apply(rows, moments, deviation, terms, out)
-    if op in state.recentred and factor is not None:
+    if op in state.norms.recentred and factor is not None:
         _recentre(rows, out)
     state.done.update(absorbed)
     made = new_value(state.shape(result), dtype)
@@ -69,7 +69,7 @@ def _statistics(rows: Rows, kind: str, epsilon: float) -> tuple[Form | None, For
     """Compute moments (of a layer norm) and inverse deviation of each row, shared by norms of one
     value.
     """
-    known = rows.state.statistics.get((rows.form, kind, epsilon))
+    known = rows.state.norms.statistics.get((rows.form, kind, epsilon))
     if known is not None:
         return known
     moments = None
@@ -78,7 +78,7 @@ def _statistics(rows: Rows, kind: str, epsilon: float) -> tuple[Form | None, For
         deviation = _inverse_root(rows, moments, 1, 2, epsilon)
     else:
         deviation = _inverse_root(rows, _square_means(rows), 0, 1, epsilon)
-    rows.state.statistics[rows.form, kind, epsilon] = moments, deviation
+    rows.state.norms.statistics[rows.form, kind, epsilon] = moments, deviation
     return moments, deviation
 
 

@@ -51,7 +51,7 @@ def converted(state: Lowering, op: Operation) -> tuple[SSAValue, DType, list[Ope
     result = op.results[0]
     if result.has_one_use():
         user = next(iter(result.uses)).operation
-        apart = user in state.streamed or state.ends_layer(op, user)
+        apart = state.loops.apart(op, user)
         if user.name == "hlo.convert" and not apart:
             dtype = state.dtype(user.results[0])
             if dtype.is_float:

@@ -222,7 +222,7 @@ def scatter_rows(
     shape, dtype = operand.shape, operand.dtype
     order = [*windows.lead, *windows.rest]
     fresh = new_value([shape[d] for d in order], dtype)
-    if ssa is None or ssa in state.homes or order != sorted(order):
+    if ssa is None or ssa in state.results.homes or order != sorted(order):
         buffer = state.emitter.variable("scratch", "scratch", fresh.shape, dtype)
         target = hbm_form(buffer, fresh)
     else:

@@ -281,7 +281,7 @@ def lower_concatenate(state: Lowering, op: Operation) -> None:
         Piece(v, [low if i == d else 0 for i in range(len(shape))])
         for v, low in zip(sources, lows, strict=False)
     ]
-    target = state.joined.pop(op, None)
+    target = state.results.joined.pop(op, None)
     if target is None:
         want = place_partition(state, op, sources, [d])
         if too_large(state, shape, want, state.dtype(op.results[0])):
@@ -302,7 +302,7 @@ def _in_pieces(state: Lowering, op: ConcatenateOp) -> bool:
 
     for piece in op.operands:
         store_piece(state, piece)
-    target = state.stored.get(op)
+    target = state.results.stored.get(op)
     if target is not None:
         _finish(state, op, target)
     return target is not None

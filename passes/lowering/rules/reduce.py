@@ -74,7 +74,7 @@ def lower_reduce(state: Lowering, op: Operation) -> None:
             f"{source_name(op)}: the initial value of reduce must be a constant",
         )
     dims = [d for d in ints(op.dimensions)]
-    reduced = reduce_value(state, op, value, dims, alu)
+    reduced = reduce_value(state, value, dims, alu)
     reduced = with_initial(state, reduced, alu, initial.scalar)
     state.set(op.results[0], reduced)
 
@@ -115,9 +115,7 @@ def with_initial(state: Lowering, value: Value, alu: AluOp, initial: float) -> V
     return value
 
 
-def reduce_value(
-    state: Lowering, op: Operation, value: Value, dims: list[int], alu: AluOp
-) -> Value:
+def reduce_value(state: Lowering, value: Value, dims: list[int], alu: AluOp) -> Value:
     """Reduce `value` over `dims`."""
     shape = value.shape
     kept = [d for d in range(len(shape)) if d not in dims]

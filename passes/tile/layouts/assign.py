@@ -11,7 +11,8 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.walking import walk_in
 from neuronir.dialects.tile.interface import unchanged_ops
 from neuronir.dialects.tile.ops import EmptyOp
-from neuronir.passes.tile.layouts.choice import Choice, NoLayouts
+from neuronir.passes.tile.layouts.choice import Choice
+from neuronir.passes.tile.layouts.copies import NoLayouts
 from neuronir.passes.tile.layouts.costs import Costs
 from neuronir.passes.tile.layouts.extras import extras
 from neuronir.passes.tile.layouts.hbm_slices import read_slices

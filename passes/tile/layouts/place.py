@@ -79,13 +79,13 @@ def cut_order(atoms: Iterable[Atom], cuts: Iterable[int]) -> list[Atom]:
     return [b for a in atoms for b in split_at(a, edges) or (a,)]
 
 
-def to_layout(shape: Sequence[int], where: Place, memory: str = "sbuf") -> Layout:
+def to_layout(shape: Sequence[int], where: Place) -> Layout:
     """Return the encoding of a place."""
     size = prod(shape)
     found = _by_dimensions(shape, where) or _by_dimensions((size,), where)
     assert found is not None, (shape, where)
     again = tuple(Digit(a.size, s) for a, s in repeats(where.partition, size))
-    return Layout(memory, found, again)
+    return Layout("sbuf", found, again)
 
 
 def _by_dimensions(shape: Sequence[int], where: Place) -> tuple[tuple[Digit, ...], ...] | None:

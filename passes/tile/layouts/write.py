@@ -1,7 +1,6 @@
 """Write a choice of layouts: encodings, and conversions as ops."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from math import prod
 
 from xdsl.dialects.builtin import LocationAttr, TensorType
@@ -20,14 +19,22 @@ from neuronir.dialects.support.loops import (
 from neuronir.dialects.tile.layout import layout_of, with_layout
 from neuronir.dialects.tile.ops import ConvertLayoutOp
 from neuronir.dialects.tile.rules import shape_of
-from neuronir.passes.hlo.support.values import integer, string
-from neuronir.passes.lowering.layouts.layout import Atom, atom, row_major, split_at
+from neuronir.passes.lowering.layouts.layout import Atom, atom, row_major
 from neuronir.passes.tile.layouts.carried import carriers
-from neuronir.passes.tile.layouts.choice import Choice, Copy, element_of
+from neuronir.passes.tile.layouts.choice import Choice
 from neuronir.passes.tile.layouts.conversions import Way, way
+from neuronir.passes.tile.layouts.copies import Copy, element_of
 from neuronir.passes.tile.layouts.costs import natural
-from neuronir.passes.tile.layouts.dot_plans import free_dims
-from neuronir.passes.tile.layouts.maps import Partition, cut, own, positions, sees
+from neuronir.passes.tile.layouts.digits import (
+    as_products,
+    by_rows,
+    columns_order,
+    cut_up,
+    pixels_last,
+    row_in_pieces,
+    scattered,
+)
+from neuronir.passes.tile.layouts.maps import Partition, own, positions, sees
 from neuronir.passes.tile.layouts.place import Place, cut_order, from_layout, place, to_layout
 from neuronir.passes.tile.layouts.plans import Plan, dtype
 from neuronir.passes.tile.layouts.views import in_pieces, see, straddles
@@ -101,7 +108,7 @@ class Writer(Choice):
             return place(shape, wanted, [a for a, _ in where.free])
         old = [a for a, _ in own(where.partition, size)]
         large = reader.name == "hlo.dot" and 2 * size <= prod(shape_of(reader.results[0]))
-        whole = (self.moves and large) or _by_rows(reader)  # a row in its order
+        whole = (self.moves and large) or by_rows(reader)  # a row in its order
         if sum(1 for _ in self.values.uses(value)) >= MANY:  # each would pay for distant elements
             whole = True
         turned = self._turned(shape, dtype(value), wanted, old, whole=whole)
@@ -223,7 +230,7 @@ class Writer(Choice):
     ) -> list[Place | None]:
         found = list(places)
         for i, where in enumerate(places):
-            if where is None or not (_cut_up(op, plan, i, where) or _row_in_pieces(op, i, where)):
+            if where is None or not (cut_up(op, plan, i, where) or row_in_pieces(op, i, where)):
                 continue
             whole = place(shape_of(op.operands[i]), where.partition)
             op.operands[i] = self._converted(op.operands[i], whole, op)
@@ -240,10 +247,10 @@ class Writer(Choice):
         if order:
             return place(shape, plan.result, order)
         if op.name == "hlo.convolution":
-            order = _pixels_last(op, plan)
+            order = pixels_last(op, plan)
         elif op.name == "hlo.dot" and plan.stationary >= 0:
             order = columns_order(op, plan, places)
-            if self._leaves(op) and _in_pieces(place(shape, plan.result, order)):
+            if self._leaves(op) and scattered(place(shape, plan.result, order)):
                 order = []  # it would be stored element by element
         elif op.name != "hlo.dot" and not self._leaves(op):
             left = prod(shape) // max(1, positions(own(plan.result, prod(shape))))
@@ -326,7 +333,7 @@ class Writer(Choice):
         shape = shape_of(argument)
         order: list[Atom] = []
         if any(op.name == "hlo.dot" for op in argument.owner.ops):
-            order = _as_products(shape, partition)
+            order = as_products(shape, partition)
         self.lay_out(argument, place(shape, partition, order))
         assert isinstance(loop, LoopOp)
         number_of_operand = first_operand(loop) + argument.index - 1
@@ -366,104 +373,6 @@ class Writer(Choice):
                 _set_type(use.operation.results[0], full)
 
 
-def _as_products(shape: tuple[int, ...], partition: Partition) -> list[Atom]:
-    """Return the order of a dot's free digits: dimensions not on partitions innermost.
-
-    They follow the order of the moving operand.
-    """
-    pieces = cut(own(partition, prod(shape)), shape)
-    there = {d for _, _, d in pieces or ()}
-    return [
-        atom(n, s)
-        for d, (s, n) in enumerate(zip(row_major(shape), shape, strict=True))
-        if n > 1 and d not in there
-    ]
-
-
 def _set_type(value: SSAValue, where: Place) -> None:
     assert isinstance(value.type, TensorType)
     value._type = with_layout(value.type, to_layout(shape_of(value), where))
-
-
-def _in_pieces(where: Place) -> bool:
-    """Return whether elements that are neighbours in HBM are apart in a partition."""
-    return any(a.stride == 1 and step > 1 for a, step in where.free)
-
-
-def _pixels_last(op: Operation, plan: Plan) -> list[Atom]:
-    """Return the free digits of a convolution.
-
-    Spatial positions are innermost if the kernel is stationary, features if the image is.
-    """
-    shape = shape_of(op.results[0])
-    strides, feature = row_major(shape), integer(op, "output_feature_dim")
-    places = [atom(n, strides[d]) for d, n in enumerate(shape) if n > 1 and d != feature]
-    return places if plan.stationary == 1 else [atom(shape[feature], strides[feature])]
-
-
-def _cut_up(op: Operation, plan: Plan, index: int, where: Place) -> bool:
-    """Return whether an operand's free digits are split differently from its reader's.
-
-    The reader is a dot (by rows) or a convolution (by positions).
-    """
-    if op.name not in ("hlo.dot", "hlo.convolution"):
-        return False
-    shape = shape_of(op.operands[index])
-    pieces = _ends(where.free, shape)
-    if op.name == "hlo.convolution":
-        mine = _ends(own(where.partition, prod(shape)), shape)
-        return any(len(ends) > 1 and d not in mine for d, ends in pieces.items())
-    out = shape_of(op.results[0])
-    rows = _ends(own(plan.result or (), prod(out)), out)
-    dims = dict(free_dims(op, index))
-    for d, ends in pieces.items():
-        edges = sorted(ends | rows.get(dims.get(d, -1), set()))
-        if any(b % a for a, b in pairwise(edges)):
-            return True
-    return False
-
-
-SORTS = ("sort_rows", "sort_pairs")
-
-
-def _by_rows(op: Operation) -> bool:
-    """Return whether an op reads whole rows, in order: a recurrence or a sort."""
-    if op.name == "hlo.composite":
-        return string(op, "kind") in SORTS
-    return op.name == "tile.scan"
-
-
-def _row_in_pieces(op: Operation, index: int, where: Place) -> bool:
-    """Return whether the row of a recurrence or a sort is not a single digit."""
-    shape = shape_of(op.operands[index])
-    if not _by_rows(op) or shape != shape_of(op.results[0]) or shape[-1] == 1:
-        return False
-    return not any(a.stride == 1 and a.size % shape[-1] == 0 for a, _ in where.free)
-
-
-def _ends(pairs: Partition, shape: tuple[int, ...]) -> dict[int, set[int]]:
-    """Return where digits start and end, in positions of their dimension."""
-    found: dict[int, set[int]] = {}
-    for a, _, d in cut(pairs, shape) or ():
-        if d >= 0:
-            stride = row_major(shape)[d]
-            found.setdefault(d, set()).update((a.stride // stride, a.end // stride))
-    return {d: ends - {1} for d, ends in found.items()}
-
-
-def columns_order(op: Operation, plan: Plan, places: Sequence[Place | None]) -> list[Atom]:
-    """Return the free digits of a dot: those of the moving operand, innermost, in its order."""
-    moving = 1 - plan.stationary
-    where = places[moving]
-    shape, out = shape_of(op.operands[moving]), shape_of(op.results[0])
-    if where is None:
-        return []
-    old, new = row_major(shape), row_major(out)
-    edges = {c for s, n in zip(old, shape, strict=True) for c in (s, s * n)}
-    order: list[Atom] = []
-    for whole, _ in where.free:
-        for a in split_at(whole, edges) or ():
-            for d, to in free_dims(op, moving):
-                if shape[d] > 1 and old[d] <= a.stride and a.end <= old[d] * shape[d]:
-                    order.append(atom(a.size, a.stride // old[d] * new[to]))
-    return order

@@ -206,7 +206,7 @@ def lower_return(state: Lower, op: Operation) -> None:
             store(state, value, target)
 
 
-def arguments(state: Lower, block: Block) -> Iterator[tuple[int, SSAValue]]:
+def arguments(block: Block) -> Iterator[tuple[int, SSAValue]]:
     """Return the arguments with readers."""
     for i, argument in enumerate(block.args):
         if not isinstance(argument.type, TensorType):

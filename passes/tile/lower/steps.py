@@ -55,7 +55,7 @@ def steps(
         (s for s in sources if isinstance(s, Lazy) and not isinstance(s.source, Held)), None
     )
     if product is not None:
-        yield from _out_of_psum(state, out, sources, product, extra)
+        yield from _out_of_psum(out, sources, product, extra)
         return
     forms = [s.form for s in sources]
     dims = plan([out, *forms, *extra], [a for a, _ in out.free])
@@ -95,7 +95,6 @@ def piece_of_rows(state: Lower, elements: int) -> int:
 
 
 def _out_of_psum(
-    state: Lower,
     out: Form,
     sources: Sequence["Held | Lazy"],
     product: Lazy,

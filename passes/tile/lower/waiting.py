@@ -219,7 +219,7 @@ def scalar_step(state: Lower, op: Operation, operand: "Held | Lazy", step: Scala
     inner = operand.source if isinstance(operand, Lazy) else operand
     lazy = Lazy(inner, (*before, step), dtype)
     single = state.dtype(result) is DType.F32 or converted_next(state, op)
-    if waits(state, op) and dtype is DType.F32 and single or _bits_next(state, op, lazy):
+    if waits(state, op) and dtype is DType.F32 and single or _bits_next(op, lazy):
         state.values[result] = lazy
         return
     if not _summed(state, op, lazy):
@@ -248,7 +248,7 @@ def _summed(state: Lower, op: Operation, lazy: Lazy) -> bool:
     return True
 
 
-def _bits_next(state: Lower, op: Operation, lazy: Lazy) -> bool:
+def _bits_next(op: Operation, lazy: Lazy) -> bool:
     """Return whether DVE computes a bitwise op with a scalar together with the next one.
 
     That is a second op with a constant (one instruction), or a bitwise op with a tile, which reads

@@ -57,7 +57,7 @@ def lower_whole(state: Lower, op: Operation) -> None:
     for r in op.results:
         if (home := home_in_hbm(state, r)) is not None:
             homes[r] = home
-    lowering.homes = homes
+    lowering.results.homes = homes
     lower_op(lowering, op)
     for result in op.results:
         if not result.uses:
@@ -92,13 +92,9 @@ def _unfold(state: Lower, op: UnfoldOp) -> None:
 
 def _lowering(state: Lower) -> Lowering:
     """Return a state of those rules that emits to the same block."""
-    lowering = Lowering(state.machine)
-    lowering.lower = lower_op
-    lowering.emitter = state.emitter
-    lowering.constants = state.constants
-    lowering.converter = state.converter
-    lowering.results = state.results
-    lowering.written = state.written
+    lowering = Lowering(state.converter, lower_op)
+    lowering.results.numbers = state.results
+    lowering.results.written = state.written
     return lowering
 
 
