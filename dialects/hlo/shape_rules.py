@@ -20,7 +20,6 @@ class Violation(Exception):
     """A violated rule: its id within the op (C1, C2, ...) and the reason."""
 
     def __init__(self, rule: str, message: str) -> None:
-        self.rule = rule
         self.message = message
         super().__init__(f"{rule}: {message}")
 

@@ -7,12 +7,12 @@ semaphore or updates one.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from neuronir.dialects.nc.attributes import PatternAttr, WaitAttr
+from neuronir.dialects.nc.counts import constant_of
 from neuronir.dialects.nc.ops import InstructionOp, View, segments_attr
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp
 
@@ -73,7 +73,7 @@ PATTERNS: tuple[RewritePattern, ...] = (FoldConstantIndices(), EraseSelfCopy(), 
 def with_folded_indices(op: InstructionOp) -> InstructionOp | None:
     """Return a copy of `op` without its constant index operands; None if it has none."""
     n, indices = op.buffer_count, op.index_values()
-    known = {i: value for i, v in enumerate(indices) if (value := _constant(v)) is not None}
+    known = {i: value for i, v in enumerate(indices) if (value := constant_of(v)) is not None}
     if not known:
         return None
     kept = [i for i in range(len(indices)) if i not in known]
@@ -94,13 +94,6 @@ def with_folded_indices(op: InstructionOp) -> InstructionOp | None:
     for old, new in zip(op.results, copy.results, strict=True):
         new.name_hint = old.name_hint
     return copy
-
-
-def _constant(value: SSAValue) -> int | None:
-    owner = value.owner
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return int(owner.value.value.data)
-    return None
 
 
 def _with_known(attr: Attribute, known: Mapping[int, int], numbers: Mapping[int, int]) -> Attribute:

@@ -1,12 +1,13 @@
 """Check a program for data races, slow transfers and unused inputs, as neuron-cc does."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.nc.dma_cost import runs
 from neuronir.dialects.nc.enums import Space
-from neuronir.dialects.nc.instruction import Instruction, Item, Loop, Program
+from neuronir.dialects.nc.instruction import Program
+from neuronir.dialects.nc.items import instructions_of
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver.pass_runner import RunFailure
@@ -43,7 +44,7 @@ def _unaligned(program: Program, machine: Machine) -> Iterator[str]:
     pieces: Counter[tuple[str, int]] = Counter()
     for streams in program.streams.values():
         for items in streams.values():
-            for instruction in _instructions(items):
+            for instruction in instructions_of(items):
                 if instruction.opcode != "dma":
                     continue
                 for ap in (*instruction.dst, *instruction.src):
@@ -61,12 +62,3 @@ def _unaligned(program: Program, machine: Machine) -> Iterator[str]:
         )
     if len(found) > _SHOWN:
         yield f"unaligned memory access: {len(found) - _SHOWN} more operators"
-
-
-def _instructions(items: Iterable[Item]) -> Iterator[Instruction]:
-    """Yield the instructions of a stream, those of a loop once."""
-    for item in items:
-        if isinstance(item, Loop):
-            yield from _instructions(item.body)
-        elif isinstance(item, Instruction):
-            yield item

@@ -12,6 +12,7 @@ from neuronir.dialects.nc.instruction import (
     Loop,
     Program,
 )
+from neuronir.dialects.nc.items import instructions_of
 from neuronir.targets.neff.header import invalid
 
 
@@ -19,15 +20,7 @@ def streams_of(program: Program) -> Iterator[Iterator[Instruction]]:
     """Yield the static instructions of each stream."""
     for streams in program.streams.values():
         for items in streams.values():
-            yield _instructions(items)
-
-
-def _instructions(items: list[Item]) -> Iterator[Instruction]:
-    for item in items:
-        if isinstance(item, Loop):
-            yield from _instructions(item.body)
-        elif isinstance(item, Instruction):
-            yield item
+            yield instructions_of(items)
 
 
 def check_queues(program: Program, path: str | None) -> None:

@@ -1,12 +1,13 @@
 """Read and write the JSON parts of a NEFF with types: variables, queues and sources."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import astuple
 from typing import Any
 
 from neuronir.dialects.nc.enums import DType
-from neuronir.dialects.nc.instruction import Instruction, Item, Loop, Program, Source, Variable
+from neuronir.dialects.nc.instruction import Program, Source, Variable
+from neuronir.dialects.nc.items import instructions_of
 from neuronir.targets.neff.header import invalid
 
 KINDS = ("input", "output", "constant", "scratch", "spill")
@@ -155,19 +156,13 @@ def queue_records(program: Program) -> dict[str, Any]:
     queues: dict[str, Any] = {}
     for streams in program.streams.values():
         for items in streams.values():
-            for item in _transfers(items):
+            for item in instructions_of(items):
+                if not item.engine.is_dma:
+                    continue
                 name, owner = item.engine.name.lower(), item.trigger.name.lower()
                 queue = queues.setdefault(name, {"type": "data", "owner": owner, "transfers": 0})
                 queue["transfers"] += 1
     return queues
-
-
-def _transfers(items: list[Item]) -> Iterator[Instruction]:
-    for item in items:
-        if isinstance(item, Loop):
-            yield from _transfers(item.body)
-        elif isinstance(item, Instruction) and item.engine.is_dma:
-            yield item
 
 
 def sources_json(sources: list[Source]) -> bytes:

@@ -20,6 +20,7 @@ from neuronir.targets.simulator.execute import Prepared, RegisterLoad, Warnings,
 from neuronir.targets.simulator.integers import narrowed, widened
 from neuronir.targets.simulator.memory import Memory, Uninitialized
 from neuronir.targets.simulator.not_a_number import NanWatch
+from neuronir.targets.simulator.program_data import variables_of
 from neuronir.targets.simulator.races import RaceChecker
 from neuronir.targets.simulator.walker import DmaMode, Env, Node, Order, Walker
 
@@ -148,13 +149,9 @@ def _execute(node: Node, env: Env) -> None:
     node.payload(env)
 
 
-def _of_kind(program: Program, kind: str) -> list[Variable]:
-    return sorted((v for v in program.variables if v.kind == kind), key=lambda v: v.index)
-
-
 def write_inputs(program: Program, inputs: Sequence[Array], memory: Memory) -> None:
     """Write the inputs to the program's input variables; raises NIR_SIM008 if they do not fit."""
-    variables = _of_kind(program, "input")
+    variables = variables_of(program, "input")
     if len(variables) != len(inputs):
         raise NeuronError(
             "NIR_SIM008", f"the program takes {len(variables)} inputs, {len(inputs)} are given"
@@ -177,7 +174,7 @@ def read_outputs(program: Program, memory: Memory) -> list[Array]:
     """Copy the outputs by result number; raises NIR_SIM001 if one was not completely written."""
     return [
         widened(program, variable, _read_output(variable, memory))
-        for variable in _of_kind(program, "output")
+        for variable in variables_of(program, "output")
     ]
 
 

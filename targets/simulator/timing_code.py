@@ -227,15 +227,6 @@ class ProgramCode:
         return op
 
 
-def instructions_of(items: Iterable[Item]) -> Iterable[Instruction]:
-    """Return all instructions in the text of a stream, including loop bodies, without calls."""
-    for item in items:
-        if isinstance(item, Instruction):
-            yield item
-        elif isinstance(item, Loop):
-            yield from instructions_of(item.body)
-
-
 def depends(later: Op, earlier: Op) -> bool:
     """Return whether `later` reads what `earlier` writes, both in one iteration of their loops.
 
@@ -266,6 +257,5 @@ __all__ = [
     "ProgramCode",
     "Step",
     "depends",
-    "instructions_of",
     "tick",
 ]

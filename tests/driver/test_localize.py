@@ -12,6 +12,7 @@ from neuronir.cli import neuron_check
 from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.dialects.nc.enums import Activation, AluOp
 from neuronir.dialects.nc.instruction import Instruction, Program
+from neuronir.dialects.nc.items import instructions_of
 from neuronir.dialects.nc.semantics import activation
 from neuronir.dialects.support.location import source_name
 from neuronir.dialects.support.npz import Array, load_npz, npz_bytes, numbered
@@ -22,7 +23,6 @@ from neuronir.driver.watch import block_of, fused_away, outputs_of, values_of, w
 from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.passes.lowering.rules import elementwise
 from neuronir.targets.encoding.from_ir import program_from_module
-from neuronir.targets.simulator.timing_code import instructions_of
 from tests.corpus import CORPUS, program_args
 
 MODEL = """HloModule net

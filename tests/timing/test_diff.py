@@ -8,13 +8,13 @@ import pytest
 
 from neuronir.cli.neuron_sim import main
 from neuronir.dialects.nc.instruction import Instruction, Program, Source
+from neuronir.dialects.nc.items import instructions_of
 from neuronir.driver import CompileOptions, compile_file
 from neuronir.targets.simulator.diff import Side, compare_reports
 from neuronir.targets.simulator.diff_text import diff_text
 from neuronir.targets.simulator.report import build_report
 from neuronir.targets.simulator.report_rows import Report
 from neuronir.targets.simulator.timing import simulate_timing
-from neuronir.targets.simulator.timing_code import instructions_of
 from tests.acceptance.programs import binary, decoded, model
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from neuronir.dialects.hlo.semantics.numeric import Array
+from neuronir.dialects.hlo.semantics.numeric import Array, unsigned_of
 
 THREEFRY_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 THREEFRY_PARITY = 0x1BD11BDA
@@ -67,7 +67,7 @@ def threefry_bits(state: Array, shape: Sequence[int], dtype: np.dtype[Any]) -> t
     else:
         advance, bits = _threefry_words(key, counter, shape)
     new_state = np.array([key, counter + np.uint64(advance)], np.uint64)
-    return new_state, bits.astype(unsigned(dtype)).view(dtype)
+    return new_state, bits.astype(unsigned_of(dtype)).view(dtype)
 
 
 def threefry_split(shape: Sequence[int]) -> tuple[int, list[int]]:
@@ -117,12 +117,7 @@ def philox_bits(state: Array, shape: Sequence[int], dtype: np.dtype[Any]) -> tup
     if state.size > 2:
         new_state[2] = start_high + np.uint64(new_low < state[1])
     flat = bits.reshape(-1)[:count].reshape(tuple(shape))
-    return new_state, flat.astype(unsigned(dtype)).view(dtype)
-
-
-def unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the unsigned type of the same width as `dtype`."""
-    return np.dtype(f"u{dtype.itemsize}")
+    return new_state, flat.astype(unsigned_of(dtype)).view(dtype)
 
 
 def rng_bit_generator(

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuronir.dialects.nc.enums import Activation
+from neuronir.dialects.nc.semantics.alu import rsqrt
 from neuronir.dialects.nc.semantics.erf import erf, erfc
 
 F32 = NDArray[Any]
@@ -55,10 +56,6 @@ def _gelu_tanh(x: F32) -> F32:
     return np.asarray((0.5 * wide * (1.0 + np.tanh(inner))).astype(np.float32))
 
 
-def _rsqrt(x: F32) -> F32:
-    return (1.0 / np.sqrt(x.astype(np.float64))).astype(np.float32)
-
-
 FUNCTIONS: dict[Activation, Function] = {
     Activation.COPY: lambda x: x,
     Activation.SQUARE: np.square,
@@ -76,7 +73,7 @@ FUNCTIONS: dict[Activation, Function] = {
     Activation.SIN: np.sin,
     Activation.ARCTAN: np.arctan,
     Activation.SQRT: np.sqrt,
-    Activation.RSQRT: _rsqrt,
+    Activation.RSQRT: rsqrt,
     Activation.RECIPROCAL: np.reciprocal,
     Activation.SIGN: np.sign,
     Activation.ABS: np.abs,

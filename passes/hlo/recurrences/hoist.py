@@ -80,7 +80,6 @@ class Independent:
 
     def __init__(self, loop: CountedLoop) -> None:
         self.loop = loop
-        self.rounds = Rounds(loop, Emitter(loop.parts.op))
         self._known: dict[SSAValue, str] = {}
 
     def of(self, value: SSAValue) -> str:

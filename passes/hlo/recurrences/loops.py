@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import byte_size
@@ -11,7 +10,7 @@ from neuronir.passes.hlo.counted_loop import CountedLoop, counted_loop
 from neuronir.passes.hlo.recurrences.composite import composite
 from neuronir.passes.hlo.recurrences.rounds import Rounds
 from neuronir.passes.hlo.support.build import Emitter
-from neuronir.passes.hlo.support.values import element, integer, shape, tensor
+from neuronir.passes.hlo.support.values import element, integer, is_single, shape, tensor
 from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.hlo.while_carry import GTE, carried_index
 
@@ -28,11 +27,6 @@ class Step:
     kind: str
     a: SSAValue | None
     b: SSAValue | None
-
-
-def is_single(value: SSAValue) -> bool:
-    """Return whether a value is an fp32 array, in which DVE computes recurrences."""
-    return isinstance(value.type, TensorType) and value.type.element_type == f32
 
 
 def dissolve(op: Operation) -> bool:

@@ -7,12 +7,11 @@ doubling, any length) does not matter.
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.passes.hlo.composites.region import cut, wrap
 from neuronir.passes.hlo.recurrences.composite import KIND, params_of
-from neuronir.passes.hlo.support.values import integer, ints, is_splat_of, shape
+from neuronir.passes.hlo.support.values import integer, ints, is_single, is_splat_of, shape
 
 Label = tuple[str, int, int, int] | None
 """The label of a row:
@@ -60,7 +59,7 @@ def interleaves(op: Operation) -> bool:
 def _found(op: Operation, along: int) -> bool:
     """Outline the network whose result is a sum, and return whether there was one."""
     root = op.results[0]
-    if not _is_single(root):
+    if not is_single(root):
         return False
     leaves = _leaves(root, along)
     if leaves is None or len(leaves) != 2:
@@ -75,10 +74,6 @@ def _found(op: Operation, along: int) -> bool:
         wrap(part, KIND, params_of("linear", along, backwards=False))
         return True
     return False
-
-
-def _is_single(value: SSAValue) -> bool:
-    return isinstance(value.type, TensorType) and value.type.element_type == f32
 
 
 def _leaves(root: SSAValue, along: int) -> tuple[SSAValue, ...] | None:

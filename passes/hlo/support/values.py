@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     StringAttr,
     TensorType,
+    f32,
 )
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
@@ -83,6 +84,11 @@ def string(op: Operation, name: str) -> str:
     """Return a string property; empty if it is absent."""
     prop = op.properties.get(name)
     return prop.data if isinstance(prop, StringAttr) else ""
+
+
+def is_single(value: SSAValue) -> bool:
+    """Return whether a value is an fp32 array, in which DVE computes recurrences."""
+    return isinstance(value.type, TensorType) and value.type.element_type == f32
 
 
 def producer(value: SSAValue, opcode: str) -> Operation | None:

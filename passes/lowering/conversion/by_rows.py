@@ -9,7 +9,14 @@ from math import inf, prod
 
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.lowering.layouts.cover import covered, in_order_of, remaining
-from neuronir.passes.lowering.layouts.layout import Atom, Form, dense, dim_atoms, tile, tile_width
+from neuronir.passes.lowering.layouts.layout import (
+    Form,
+    dense,
+    dim_atoms,
+    meet,
+    tile,
+    tile_width,
+)
 from neuronir.passes.lowering.layouts.values import Partition, Value
 from neuronir.passes.lowering.layouts.views import dma_reaches, walked
 
@@ -30,7 +37,7 @@ def rows_first(machine: Machine, value: Value, source: Form, wanted: Partition) 
     atoms = [
         a
         for a in dim_atoms(value.shape, range(len(value.shape)))
-        if covered(value.support, a) and not any(_touch(a, w) for w, _ in wanted)
+        if covered(value.support, a) and not any(meet(a, w) for w, _ in wanted)
     ]
     direct = descriptors(value, source, wanted)
     limit = machine.partitions
@@ -69,7 +76,3 @@ def longest_rows(value: Value, forms: Sequence[Form], memory: Form) -> Form:
     if len(forms) == 1:
         return forms[0]
     return min(forms, key=lambda f: descriptors(value, memory, f.partition) or inf)
-
-
-def _touch(a: Atom, b: Atom) -> bool:
-    return a.stride < b.end and b.stride < a.end

@@ -169,16 +169,10 @@ def _copied(state: Lowering, operands: Operands, first: list[int], count: int) -
     return value
 
 
-@dataclass(frozen=True)
-class Split:
-    """An image whose rows are in two bands on the halves of the partitions."""
-
-    form: Form
-    band: Atom
-
-
-def split_image(state: Lowering, image: Value, op: ConvolutionOp) -> Split | None:
-    """Return the banded copy of an image, if a single-tap convolution can read it."""
+def split_image(state: Lowering, image: Value, op: ConvolutionOp) -> Form | None:
+    """Return the copy of an image whose rows are in two bands on the halves of the partitions, if a
+    single-tap convolution can read it.
+    """
     if not _pointwise(op):
         return None
     n = numbers_of_op(op)
@@ -192,7 +186,7 @@ def split_image(state: Lowering, image: Value, op: ConvolutionOp) -> Split | Non
         band, step = layout[0]
         row, height = order[n.spatial[0]], image.shape[n.spatial[0]]
         if step == features and band.size == 2 and 2 * band.stride == row * height:
-            return Split(form, band)
+            return form
     return None
 
 

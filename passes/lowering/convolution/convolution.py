@@ -18,7 +18,7 @@ from neuronir.dialects.hlo.linear import ConvolutionOp
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
-from neuronir.passes.lowering.convolution.bands import Split, bands, on_both, split_image
+from neuronir.passes.lowering.convolution.bands import bands, on_both, split_image
 from neuronir.passes.lowering.convolution.numbers import Operands, numbers_of_op
 from neuronir.passes.lowering.convolution.padding import padded
 from neuronir.passes.lowering.convolution.planes import packed_taps
@@ -74,7 +74,7 @@ class Convolution(Taps):
         self.image = state.value(op.operands[0])
         self.weights = state.value(op.operands[1])
         self.shape = state.shape(op.results[0])
-        self.split: Split | None = None
+        self.split: Form | None = None
         self.limit = state.machine.partitions
 
     def lower(self) -> None:
@@ -100,7 +100,7 @@ class Convolution(Taps):
             operands, o_tile = banded.operands, banded.partition
             self.image, self.weights, self.n = operands.image, operands.weights, operands.numbers
         if self.split is not None:
-            x = self.split.form
+            x = self.split
         else:
             partition = self._features(self.image.shape, self.n.feature)
             x = self._whole(state.converter.ensure(self.image, partition, span(partition)))
@@ -115,7 +115,7 @@ class Convolution(Taps):
         narrow = None
         if epilogue.narrowed is not None:
             narrow = self._allocate(o_tile, columns, state.dtype(epilogue.narrowed))
-        evict = Evict(state, epilogue, out, span(o_tile), columns, narrow)
+        evict = Evict(state, epilogue, out, columns, narrow)
         blocks = self._blocks(columns)
         width = 1
         for a, _ in o_tile:

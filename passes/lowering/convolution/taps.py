@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.passes.lowering.convolution.bands import Split
 from neuronir.passes.lowering.convolution.numbers import Numbers
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, row_major
 from neuronir.passes.lowering.layouts.values import Value
@@ -24,7 +23,7 @@ class Taps:
     image: Value
     weights: Value
     shape: tuple[int, ...]
-    split: Split | None
+    split: Form | None
 
     def range_of(self, i: int, tap: int) -> tuple[int, int]:
         """Return the outputs [first, end) along spatial dimension i whose tap is inside the

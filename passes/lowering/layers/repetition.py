@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+
+from neuronir.passes.lowering.layouts.types import is_empty
 
 LEAVES = frozenset(
     f"hlo.{name}" for name in "constant iota broadcast reshape transpose slice".split()
@@ -368,8 +369,4 @@ def find_repetitions(block: Block, outside: bool = False) -> list[Repetition]:
     """
     finder = _Finder(block, outside)
     found = finder.find(0, len(finder.ops))
-    return [r for r in found if not any(map(_empty, (*r.inputs, *r.outside, *r.carried[0])))]
-
-
-def _empty(value: SSAValue) -> bool:
-    return isinstance(value.type, TensorType) and 0 in value.type.get_shape()
+    return [r for r in found if not any(map(is_empty, (*r.inputs, *r.outside, *r.carried[0])))]

@@ -52,7 +52,6 @@ class Demand:
 
     partitions: Counter[Partition] = field(default_factory=Counter)
     free: list[Atom] = field(default_factory=list)
-    reductions: int = 0
     spread: bool = False
 
     def best(self) -> Partition | None:
@@ -196,7 +195,6 @@ def _walk(
         elif isinstance(op, ReduceOp):
             if use.index >= len(op.operands) // 2:
                 continue  # an initial value, which has no dimensions
-            out.reductions += 1
             if all(n == 1 for n in shape_of(op.results[0])):
                 continue  # a full reduction accepts any layout
             for a in dim_atoms(shape_of(value), ints(op.dimensions)):
@@ -226,7 +224,6 @@ def _walk(
             if wanted:
                 out.partitions[wanted] += 1
         elif isinstance(op, CompositeOp) and op.kind.data in ("softmax", "layer_norm", "rms_norm"):
-            out.reductions += 1
             last = dim_atoms(shape_of(value), [len(shape_of(value)) - 1])
             for a in last:
                 parts = back(a)

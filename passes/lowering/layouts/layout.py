@@ -7,7 +7,7 @@ axis of a buffer. A value is constant along digits that no atom covers.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 from xdsl.ir import SSAValue
@@ -201,14 +201,6 @@ class Form:
         p, offset = self.locate(number)
         dims = tuple(free) or ((1, 1),)
         return View(self.buffer, p, partitions, dims, offset, self.indices, 0, self.dtype)
-
-    def renumbered(self, atoms: dict[Atom, Atom]) -> "Form":
-        """Return the same copy with its atoms renamed."""
-        return replace(
-            self,
-            partition=tuple((atoms[a], s) for a, s in self.partition),
-            free=tuple((atoms[a], s) for a, s in self.free),
-        )
 
 
 def _inside(a: Atom, other: Atom) -> int | None:

@@ -15,7 +15,8 @@ from neuronir.passes.lowering.layouts.layout import (
 from neuronir.passes.lowering.layouts.values import Partition, Value
 
 
-def _bounds(shape: Sequence[int]) -> set[int]:
+def borders(shape: Sequence[int]) -> set[int]:
+    """Return where dimensions start and end, in element numbers."""
     strides = row_major(shape)
     return {c for s, n in zip(strides, shape, strict=True) for c in (s, s * n)}
 
@@ -26,7 +27,7 @@ def divides(atoms: Sequence[Atom], shape: Sequence[int]) -> bool:
     """
     dims = [(s, s * n) for s, n in zip(row_major(shape), shape, strict=True)]
     for a in atoms:
-        parts = (a,) if a.ragged else split_at(a, _bounds(shape))
+        parts = (a,) if a.ragged else split_at(a, borders(shape))
         if parts is None:
             return False
         for part in parts:

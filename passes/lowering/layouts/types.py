@@ -12,6 +12,11 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
 
 
+def is_empty(value: SSAValue) -> bool:
+    """Return whether an array has no elements."""
+    return isinstance(value.type, TensorType) and 0 in value.type.get_shape()
+
+
 def known_dtype(ssa: SSAValue, machine: Machine) -> DType:
     """Return the data type of a tensor value; raises NCC_ESPP004 if the machine does not support
     it.

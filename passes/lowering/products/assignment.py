@@ -29,13 +29,13 @@ from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layers.twins import NO_TWINS
+from neuronir.passes.lowering.layouts.cover import elements_of
 from neuronir.passes.lowering.layouts.demand import Demand
 from neuronir.passes.lowering.layouts.layout import Atom
 from neuronir.passes.lowering.products.sides import (
     dims_of,
     flipped,
     pairs_of,
-    product,
     within,
 )
 from neuronir.passes.lowering.products.times import eviction_ns, matmul_ns, transpose_ns
@@ -158,7 +158,7 @@ def product_of(op: DotOp, side: int) -> Product | None:
     for d in dims.contracting[0]:
         depth *= shape_of(op.operands[0])[d]
     dtype = dtype_of(cast(TensorType, op.operands[side].type).element_type)
-    rows, columns = (product(factors[i]) for i in (side, 1 - side))
+    rows, columns = (elements_of(factors[i]) for i in (side, 1 - side))
     packed = any(isinstance(v.owner, ConstantOp) for v in op.operands)
     return Product(rows, columns, depth, dtype, _has_bias(op.results[0], rows), packed)
 

@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.passes.lowering.layouts.cover import lies_whole, remaining
+from neuronir.passes.lowering.layouts.cover import elements_of, lies_whole, remaining
 from neuronir.passes.lowering.layouts.demand import Demand, inner_tile
 from neuronir.passes.lowering.layouts.layout import (
     Atom,
@@ -48,7 +48,6 @@ from neuronir.passes.lowering.products.sides import (
     flipped,
     moved,
     pairs_of,
-    product,
     translate,
     within,
 )
@@ -103,8 +102,8 @@ class Dot:
         partition, packed = self._output_partition(sides[first], demand.best())
         second = 1 - first
         out = self._allocate(sides[first], sides[second], partition, packed, epilogue)
-        evict = Evict(state, epilogue, out, span(partition), [p.mine for p in sides[second].free])
-        width = product([a for a, _ in partition])
+        evict = Evict(state, epilogue, out, [p.mine for p in sides[second].free])
+        width = elements_of([a for a, _ in partition])
         m_pieces = self.operands.split(second, values[second], self.bank * REUSE)
         for s_value, s_base in self.operands.split(first, values[first], width):
             for m_value, m_base in m_pieces:
@@ -137,7 +136,7 @@ class Dot:
         in_left = any(meet(f, a) for f in demand.free for a in left)
         if in_right != in_left:
             return 0 if in_right else 1
-        m, n = product(left), product(right)
+        m, n = elements_of(left), elements_of(right)
         cost_left = -(-m // self.limit) * -(-n // self.bank)
         cost_right = -(-n // self.limit) * -(-m // self.bank)
         return 1 if cost_right < cost_left else 0
@@ -162,7 +161,7 @@ class Dot:
             if inner and is_dense(inner) and span(inner) <= self.limit:
                 if not rest:
                     return inner, None
-                whole = span(inner) == product(mine)
+                whole = span(inner) == elements_of(mine)
                 a, step = rest[0]
                 beside = a.size == 2 and step == span(inner) == self.limit // 2
                 beside = beside and any(within(a, p.mine) for p in stationary.batch)
@@ -193,7 +192,7 @@ class Dot:
         if placed is not None and all(placed.stride(a) == step for a, step in dense(inner)):
             return placed
         rows = span(layout) if layout else 1
-        elements = product(outer) * product(inner)
+        elements = elements_of(outer) * elements_of(inner)
         buffer = self.state.emitter.sbuf(rows, elements, epilogue.dtype)
         return Form(buffer, layout, dense([*outer, *inner]))
 
@@ -234,7 +233,7 @@ class Dot:
             for b in numbers_of([p.mine for p in stationary.batch]):
                 for group in self._groups(blocks):
                     targets = evict.open(
-                        [(base + t + b + c, width, product(columns)) for c, columns in group]
+                        [(base + t + b + c, width, elements_of(columns)) for c, columns in group]
                     )
                     for i, (kn, rows) in enumerate(rounds):
                         side, m = parts[i * len(parts) // len(rounds)]
@@ -269,7 +268,7 @@ class Dot:
         """Return blocks of columns that are computed together; small ones share a bank
         sequentially.
         """
-        small = any(2 * product(columns) <= self.bank for _, columns in blocks)
+        small = any(2 * elements_of(columns) <= self.bank for _, columns in blocks)
         size = 1 if small else REUSE
         return [blocks[i : i + size] for i in range(0, len(blocks), size)]
 
@@ -286,9 +285,9 @@ class Dot:
     def layouts(self, stationary: Side, moving: Side, k: list[Pair]) -> tuple[Partition, Partition]:
         """Return the tile of the contraction on partitions, for both operands."""
         inner = self._inner(stationary, moving, k)
-        count = product([a for a, _ in inner])
+        count = elements_of([a for a, _ in inner])
         mirrored = tuple((moved(a, k), s) for a, s in inner)
-        half = count == product([p.mine for p in k]) and 2 * count == self.limit
+        half = count == elements_of([p.mine for p in k]) and 2 * count == self.limit
         if half and stationary.batch and moving.batch:
             b_s, b_m = stationary.batch[-1].other, moving.batch[-1].other
             if b_s.size % 2 == 0 and b_s.size == b_m.size:
@@ -327,7 +326,7 @@ class Dot:
     ) -> list[tuple[int, int, list[tuple[Atom, int]]]]:
         """Return (number, rows, stationary dims) of each tile of the result's partitions."""
         atoms = [a for a, _ in partition]
-        rows = product(atoms)
+        rows = elements_of(atoms)
         ragged = next((a for a in atoms if a.ragged), None)
         out: list[tuple[int, int, list[tuple[Atom, int]]]] = []
         rest = rest_of(mine, atoms)

@@ -26,6 +26,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.center_norms import parts_of
 from neuronir.passes.lowering.layers.twins import NO_TWINS
+from neuronir.passes.lowering.layouts.cover import elements_of
 from neuronir.passes.lowering.layouts.demand import Demand, demand, inner_tile
 from neuronir.passes.lowering.layouts.layout import dim_atoms, meet
 from neuronir.passes.lowering.layouts.values import Partition
@@ -40,7 +41,6 @@ from neuronir.passes.lowering.products.assignment import (
     transposed,
     wanted_product,
 )
-from neuronir.passes.lowering.products.sides import product
 from neuronir.passes.lowering.products.times import eviction_ns, matmul_ns, sum_ns
 from neuronir.passes.statistics import gains, record
 
@@ -233,7 +233,7 @@ def _other(op: DotOp, want: Want) -> Product | None:
     free = want(op.results[0]).free
     left, right = ([a for a in side] for side in free_factors(op))
     rows = [any(meet(f, a) for f in free for a in side) for side in (left, right)]
-    which = int(rows[0]) if rows[0] != rows[1] else int(product(right) < product(left))
+    which = int(rows[0]) if rows[0] != rows[1] else int(elements_of(right) < elements_of(left))
     return product_of(op, which)
 
 

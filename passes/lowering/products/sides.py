@@ -95,14 +95,6 @@ def divides(a: Atom, whole: Atom) -> bool:
     return within(a, whole) and (a.ragged or whole.end % a.end == 0 == a.stride % whole.stride)
 
 
-def product(atoms: Sequence[Atom]) -> int:
-    """Return the positions of all atoms together."""
-    n = 1
-    for a in atoms:
-        n *= a.size
-    return n
-
-
 @dataclass
 class Side:
     """An operand: its value, and its free and batch factors (mine = dot, other = operand)."""

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.passes.lowering.layouts.cover import lies_whole
+from neuronir.passes.lowering.layouts.cover import elements_of, lies_whole
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, split_at, tile_width
 from neuronir.passes.lowering.layouts.values import Partition
 from neuronir.passes.lowering.layouts.views import numbers_of
-from neuronir.passes.lowering.products.sides import Pair, flipped, moved, product, within
+from neuronir.passes.lowering.products.sides import Pair, flipped, moved, within
 
 
 def columns_of(form: Form, pairs: Sequence[Pair]) -> list[Atom] | None:
@@ -95,7 +95,7 @@ def rest_of(mine: Sequence[Atom], atoms: Sequence[Atom]) -> list[Atom]:
 def rounds_of(k: Sequence[Atom], atoms: Sequence[Atom]) -> list[tuple[int, int]]:
     """Return (number, rows) of each tile of the contraction."""
     ragged = next((a for a in atoms if a.ragged), None)
-    rows = product(atoms)
+    rows = elements_of(atoms)
     if ragged is None:
         return [(n, rows) for n in numbers_of(rest_of(k, atoms))]
     out: list[tuple[int, int]] = []

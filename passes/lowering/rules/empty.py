@@ -1,10 +1,10 @@
 """Handle arrays without elements: no computation, and known results of their users."""
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.nc.enums import DType
+from neuronir.passes.lowering.layouts.types import is_empty
 from neuronir.passes.lowering.layouts.values import Value, scalar_value
 from neuronir.passes.lowering.state import Lowering
 
@@ -14,10 +14,6 @@ def empty_value(shape: tuple[int, ...], dtype: DType) -> Value:
     return Value(shape, dtype, (), array=np.zeros(shape, dtype.numpy))
 
 
-def _is_empty(ssa: SSAValue) -> bool:
-    return isinstance(ssa.type, TensorType) and 0 in ssa.type.get_shape()
-
-
 def lower_empty(state: Lowering, op: Operation) -> bool:
     """Return whether an op was handled, because its result or an operand is empty.
 
@@ -25,17 +21,17 @@ def lower_empty(state: Lowering, op: Operation) -> bool:
     value, and an operand with an empty update is unchanged. concatenate and pad skip empty operands
     themselves.
     """
-    if op.results and all(_is_empty(result) for result in op.results):
+    if op.results and all(is_empty(result) for result in op.results):
         for result in op.results:
             state.set(result, empty_value(state.shape(result), state.dtype(result)))
         return True
-    if not any(_is_empty(operand) for operand in op.operands):
+    if not any(is_empty(operand) for operand in op.operands):
         return False
-    gathered = op.name == "hlo.gather" and _is_empty(op.operands[0])
+    gathered = op.name == "hlo.gather" and is_empty(op.operands[0])
     if gathered or op.name in ("hlo.dot", "hlo.convolution"):
         result = op.results[0]
         state.set(result, scalar_value(state.shape(result), state.dtype(result), 0))
-    elif op.name == "hlo.scatter" and not _is_empty(op.operands[-1]):
+    elif op.name == "hlo.scatter" and not is_empty(op.operands[-1]):
         return False  # indices without a dimension: there are windows, all at the start
     elif op.name in ("hlo.scatter", "hlo.dynamic_update_slice"):
         state.set(op.results[0], state.value(op.operands[0]))

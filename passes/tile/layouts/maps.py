@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.lowering.layouts.layout import Atom, atom, join, row_major, split_at
+from neuronir.passes.lowering.layouts.natural import borders
 from neuronir.passes.tile.whole import MARK
 
 Partition = tuple[tuple[Atom, int], ...]
@@ -39,12 +40,6 @@ def in_order(pairs: Iterable[tuple[Atom, int]], size: int = 0) -> Partition:
         assert parts is not None  # it was joined there
         out += [(b, step * (b.stride // a.stride)) for b in parts]
     return tuple(out)
-
-
-def borders(shape: Sequence[int]) -> set[int]:
-    """Return where dimensions start and end, in element numbers."""
-    strides = row_major(shape)
-    return {c for s, n in zip(strides, shape, strict=True) for c in (s, s * n)}
 
 
 def own(partition: Partition, size: int) -> Partition:

@@ -19,9 +19,9 @@ from neuronir.passes.lowering.layouts.layout import (
     span,
     split_at,
 )
+from neuronir.passes.lowering.layouts.natural import borders
 from neuronir.passes.tile.layouts.maps import (
     Partition,
-    borders,
     in_order,
     own,
     repeated,

@@ -8,9 +8,9 @@ from xdsl.ir import Operation
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.lowering.layouts.layout import Atom, atom, join, row_major, split_at
+from neuronir.passes.lowering.layouts.natural import borders
 from neuronir.passes.tile.layouts.maps import (
     SLICES,
-    borders,
     forward,
     in_order,
     own,

@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 from neuronir.dialects.nc.enums import AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
 from neuronir.passes.lowering.layouts.layout import Form
-from neuronir.passes.lowering.layouts.views import Dim, chunks, numbers_of, plan
+from neuronir.passes.lowering.layouts.views import Dim, chunks, numbers_of, packed, plan
 from neuronir.passes.tile.layouts.plans import kept_and_reduced
 from neuronir.passes.tile.lower.memory import target_type
 from neuronir.passes.tile.lower.state import Lower
@@ -94,7 +94,7 @@ def turn_partitions(state: Lower, op: Operation, partial: Form, out: Form, alu: 
         turned = _turn(state, View(partial.buffer, 0, rows, ((1, count),), first), count, rows)
         least = state.emitter.sbuf(count, prod(n for n, _ in kept) or 1, DType.F32)
         source = replace(turned, free=tuple((s, n) for n, s in (*kept, *reduced)))
-        result = View(least, 0, count, _dense([n for n, _ in kept]))
+        result = View(least, 0, count, packed([n for n, _ in kept]))
         params = {"op": alu, "axes": len(reduced)}
         state.emitter.emit("tensor_reduce", [result], [source], params, Engine.DVE)
         order = _order(partial, kept, reduced, wide)
@@ -102,7 +102,7 @@ def turn_partitions(state: Lower, op: Operation, partial: Form, out: Form, alu: 
             again = prod(n for _, n in order)
             copied = state.emitter.sbuf(count, again, DType.F32)
             state.emitter.copy(
-                View(copied, 0, count, _dense([n for _, n in order])),
+                View(copied, 0, count, packed([n for _, n in order])),
                 View(least, 0, count, tuple(order)),
             )
             least = copied
@@ -126,7 +126,7 @@ def _order(
     """
     if not kept:
         return [(0, wide)]
-    dense = [s for s, _ in _dense([n for n, _ in kept])]
+    dense = [s for s, _ in packed([n for n, _ in kept])]
     strides = dict(zip([s for _, s in kept], dense, strict=True))
     dims = [(strides[s], n) for n, s in kept] + [(0, n) for n, _ in reduced]
     steps = [s for _, s in (*kept, *reduced)]
@@ -155,12 +155,3 @@ def _columns(partial: Form, most: int) -> list[tuple[int, int]]:
 
 def _columns_of(out: Form, rows: int, first: int, count: int) -> View:
     return View(out.buffer, out.start, rows, ((1, count),), out.offset + first, out.indices)
-
-
-def _dense(sizes: list[int]) -> tuple[tuple[int, int], ...]:
-    dims: list[tuple[int, int]] = []
-    stride = 1
-    for n in reversed(sizes):
-        dims.insert(0, (stride, n))
-        stride *= n
-    return tuple(dims) or ((1, 1),)

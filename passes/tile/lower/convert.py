@@ -14,7 +14,7 @@ from neuronir.dialects.tile.ops import ConvertLayoutOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.activations import ACTIVATIONS
 from neuronir.passes.lowering.layouts.layout import Atom, Form, dense
-from neuronir.passes.lowering.layouts.views import chunks, numbers_of, walked
+from neuronir.passes.lowering.layouts.views import chunks, numbers_of, packed, walked
 from neuronir.passes.tile.layouts.conversions import Parts, Way, way
 from neuronir.passes.tile.layouts.maps import (
     Partition,
@@ -45,7 +45,6 @@ from neuronir.passes.tile.lower.turns import (
     as_parts,
     dims_of,
     may_turn,
-    packed,
 )
 from neuronir.passes.tile.lower.values import Lazy, Number
 

@@ -17,7 +17,7 @@ from neuronir.dialects.tile.ops import ConvertLayoutOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.lowering.layouts.layout import Form, row_major, split_at
-from neuronir.passes.tile.layouts.maps import borders
+from neuronir.passes.lowering.layouts.natural import borders
 from neuronir.passes.tile.lower.memory import result_in_hbm, store_form, target_type, transfer
 from neuronir.passes.tile.lower.pieces import fill
 from neuronir.passes.tile.lower.state import Lower

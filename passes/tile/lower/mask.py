@@ -9,8 +9,8 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.ops import MaskOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layouts.layout import Form, row_major, split_at
+from neuronir.passes.lowering.layouts.natural import borders
 from neuronir.passes.lowering.layouts.views import Dim, chunks
-from neuronir.passes.tile.layouts.maps import borders
 from neuronir.passes.tile.lower.margins import Box, boxes, part, reach_on_partitions
 from neuronir.passes.tile.lower.memory import copy
 from neuronir.passes.tile.lower.pieces import fill

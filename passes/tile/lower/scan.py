@@ -12,8 +12,9 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.ops import ScanOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, split_at
+from neuronir.passes.lowering.layouts.natural import borders
 from neuronir.passes.lowering.layouts.views import numbers_of
-from neuronir.passes.tile.layouts.maps import borders, repeated
+from neuronir.passes.tile.layouts.maps import repeated
 from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.lower.values import Number
 

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 from neuronir.dialects.nc.enums import DType, Engine
 from neuronir.dialects.nc.ops import View
 from neuronir.passes.lowering.layouts.layout import Atom, Form, dense, merge, span, split_at
-from neuronir.passes.lowering.layouts.views import numbers_of
+from neuronir.passes.lowering.layouts.views import numbers_of, packed
 from neuronir.passes.tile.layouts.conversions import Parts, Way
 from neuronir.passes.tile.layouts.maps import positions
 from neuronir.passes.tile.lower.columns import column_block
@@ -239,12 +239,3 @@ def _goes_on(forms: list[Form], group: list[int], number: int) -> bool:
 def _step(form: Form, group: list[int]) -> int:
     """Return the distance of the first two jobs of a group."""
     return form.locate(group[1])[1] - form.locate(group[0])[1]
-
-
-def packed(sizes: list[int]) -> tuple[tuple[int, int], ...]:
-    out: list[tuple[int, int]] = []
-    stride = 1
-    for n in reversed(sizes):
-        out.insert(0, (stride, n))
-        stride *= n
-    return tuple(out) or ((1, 1),)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from neuronir.dialects.tile.ops import UnfoldOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, join, row_major, split_at
-from neuronir.passes.tile.layouts.maps import borders
+from neuronir.passes.lowering.layouts.natural import borders
 
 
 def unfolded(form: Form, op: UnfoldOp) -> Form | None:
