@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from math import inf
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
@@ -36,6 +37,7 @@ from neuronir.driver.result import CompiledResult, encoding_of
 from neuronir.driver.same_tiles import TiledPrograms
 from neuronir.driver.source import PHASE_ATTRIBUTE, Source, with_bindings
 from neuronir.driver.timer import Timer
+from neuronir.driver.too_slow import check_work
 from neuronir.driver.user_passes import UserPasses, UserPassFailure
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.models import Model
@@ -187,12 +189,14 @@ class _Compile:
         final: bool = True,
         load: Callable[[], ModuleOp] | None = None,
         attempts: TiledPrograms | None = None,
+        limit_ns: float = inf,
     ) -> CompiledResult:
         """Continue to a phase, with or without phase `tiled`.
 
         `pipelines` replace the default ones. Only `final` results are dumped and watched. `load`
         rebuilds the module of `result` for a reproducer; by default that is the input. Raises
-        SameTiles if one of the earlier `attempts` has the same tiled program.
+        SameTiles if one of the earlier `attempts` has the same tiled program, and TooSlow if the
+        work of phase `virtual` takes longer than `limit_ns`.
         """
         module = result.module
         done: list[tuple[str, list[ModulePass]]] = []
@@ -214,6 +218,8 @@ class _Compile:
                     text += self.user_passes(phase, module, done, step, rebuild, watch=final)
                     self.after(phase, module, text, dump=final)
             result.phase = phase
+            if phase == "virtual" and limit_ns < inf:
+                check_work(module, self.target.machine, limit_ns)
             if phase == "tiled":
                 result.tiled = True
                 if attempts is not None:
@@ -229,7 +235,9 @@ class _Compile:
         final = last == "binary" and o.dump_phases_to is None and o.watch is None
         attempts = TiledPrograms()
 
-        def compiled(tiled: bool, pipelines: Mapping[str, str] | None = None) -> CompiledResult:
+        def compiled(
+            tiled: bool, pipelines: Mapping[str, str] | None = None, limit_ns: float = inf
+        ) -> CompiledResult:
             copy = self.result(clone(result.module), result.phase)
             try:
                 with holding(copy.messages):
@@ -241,6 +249,7 @@ class _Compile:
                         final=final,
                         load=lambda: clone(result.module),
                         attempts=attempts,
+                        limit_ns=limit_ns,
                     )
             except UserPassFailure:  # which ends the compile
                 release(copy.messages)
@@ -253,7 +262,8 @@ class _Compile:
             if always:
                 _, chosen = through_tiles(result.module, machine, compiled, tiling)
             else:
-                chosen = choose_middle(result.module, machine, compiled, tiling)
+                thorough = o.optlevel > 2
+                chosen = choose_middle(result.module, machine, compiled, tiling, thorough)
         except RunFailure:
             if o.watch is not None:  # attempts are not watched: show the pass that fails
                 with suppress(RunFailure):

@@ -10,9 +10,10 @@ for a different reason.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, prod
+from typing import Protocol
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
@@ -27,6 +28,7 @@ from neuronir.driver.pass_runner import RunFailure
 from neuronir.driver.phases import TO_TILED
 from neuronir.driver.result import CompiledResult
 from neuronir.driver.same_tiles import SameTiles
+from neuronir.driver.too_slow import TooSlow
 from neuronir.driver.user_passes import UserPassFailure
 from neuronir.driver.weights import entry_function
 from neuronir.passes import statistics
@@ -65,8 +67,16 @@ FAR, LARGEST_FAR = 20.0, 6000
 """From this multiple of the lower bound, twice as many ops are allowed: a bidirectional LSTM of 64
 steps has 5,100 ops when its loops are unrolled, and took 13 times as long without phase `tiled`."""
 
-Compile = Callable[[bool, Mapping[str, str] | None], "CompiledResult"]
-"""Compiles with or without phase `tiled`, with other pipelines by phase."""
+
+class Compile(Protocol):
+    """Compiles with or without phase `tiled`, with other pipelines by phase.
+
+    Raises TooSlow if the engines' work takes longer than `limit_ns`.
+    """
+
+    def __call__(
+        self, tiled: bool, pipelines: Mapping[str, str] | None, limit_ns: float = inf, /
+    ) -> "CompiledResult": ...
 
 
 @dataclass(frozen=True)
@@ -99,11 +109,16 @@ def least_ns(module: ModuleOp, machine: Machine) -> float:
 
 
 def choose_middle(
-    module: ModuleOp, machine: Machine, compiled: Compile, tiling: str = TO_TILED
+    module: ModuleOp,
+    machine: Machine,
+    compiled: Compile,
+    tiling: str = TO_TILED,
+    thorough: bool = False,
 ) -> Middle:
     """Compile a module in phase `hlo`, with phase `tiled` or without it.
 
-    `tiling` are the passes of the target from `hlo` to `tiled`.
+    `tiling` are the passes of the target from `hlo` to `tiled`. With `thorough`, smaller tiles are
+    tried for large programs that spill, even if the first attempt was slower than the direct path.
     """
     tried: RunFailure | None = None  # of the way through tiles
     if any(op.name == "hlo.while" for op in walk(module)):
@@ -131,9 +146,12 @@ def choose_middle(
         if tried is not None:
             raise tried
         with trying(), statistics.unrecorded():
-            other, tiled = through_tiles(module, machine, compiled, tiling)
+            other, tiled = through_tiles(module, machine, compiled, tiling, time, thorough)
     except UserPassFailure:
         raise
+    except TooSlow as slow:
+        remark(f"through phase tiled: at least {slow.least_ns / 1e3:.1f} us of work, not tried")
+        return direct
     except Exception as error:
         why = as_failure(error)
         if refused is not None:
@@ -177,13 +195,20 @@ def near_ns(module: ModuleOp, machine: Machine, near: float = NEAR) -> float:
 
 
 def through_tiles(
-    module: ModuleOp, machine: Machine, compiled: Compile, tiling: str = TO_TILED
+    module: ModuleOp,
+    machine: Machine,
+    compiled: Compile,
+    tiling: str = TO_TILED,
+    direct_ns: float = inf,
+    thorough: bool = False,
 ) -> tuple[float, Middle]:
     """Return the fastest result through phase `tiled` with the passes `tiling`, and its time in ns.
 
     Smaller tiles are tried if a program does not fit, spills, or is much slower than its lower
-    bound and than its busiest engine, and if tile-fuse is one of the passes without options. Raises
-    RunFailure if no attempt compiles.
+    bound and than its busiest engine, and if tile-fuse is one of the passes without options. They
+    are not tried for a large program that takes longer than `direct_ns`, the time of the direct
+    path, unless the search is `thorough`. Raises RunFailure if no attempt compiles, and TooSlow if
+    the work of the first one takes longer than the direct path.
     """
     near = near_ns(module, machine, TIGHT)
     best: tuple[float, Middle] | None = None
@@ -198,11 +223,16 @@ def through_tiles(
             continue
         pipelines = {"tiled": text}
         try:
-            result = last = compiled(True, None if usual else pipelines)
+            limit = direct_ns if best is None else min(direct_ns, best[0])
+            result = last = compiled(True, None if usual else pipelines, limit)
         except UserPassFailure:
             raise
         except SameTiles:
             continue
+        except TooSlow:
+            if best is None:
+                raise
+            break
         except Exception as error:
             failed = as_failure(error)
             if best is None and not _declared(failed):
@@ -219,6 +249,8 @@ def through_tiles(
         spills = spilled > SPILLED * time * machine.dma_gbps
         large = _size(result.module) > SEARCHED
         if not spills and (best[0] <= near or large or time <= TIGHT * busy):
+            break
+        if large and not thorough and best[0] > direct_ns:
             break
         if not machine.has_control_flow:
             break

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from neuronir.driver import CompiledResult, CompileOptions, compile_text, middle
 from neuronir.driver.middle import as_failure, choose_middle, through_tiles
 from neuronir.driver.options import TILINGS
 from neuronir.driver.pass_runner import RunFailure
+from neuronir.driver.phases import TO_TILED
+from neuronir.driver.too_slow import TooSlow, check_work
+from neuronir.passes.nc.engine_work import least_ns
 from neuronir.passes.tile.lower_tile_to_nc import LowerTileToNcPass
 from neuronir.targets import registry
 from neuronir.targets.simulator.functional import run
@@ -97,7 +101,9 @@ class Compiles:
         self.failures = failures
         self.asked: list[object] = []
 
-    def __call__(self, tiled: bool, pipelines: Mapping[str, str] | None = None) -> CompiledResult:
+    def __call__(
+        self, tiled: bool, pipelines: Mapping[str, str] | None = None, limit_ns: float = inf
+    ) -> CompiledResult:
         text = pipelines["tiled"] if pipelines else ""
         room = text.split("room=")[1][:2] if "room=" in text else "80"
         way = room if tiled else "direct"
@@ -142,18 +148,26 @@ def test_smaller_tiles_where_they_may_be_faster(monkeypatch: pytest.MonkeyPatch)
     module = compile_text(TURN, "trn1", replace(EXACT, compile_to="hlo")).module
     machine = get_machine("trn1")
     made = compiled(TURN, "always")
+    assert made.program is not None
     monkeypatch.setattr(middle, "same_groups", lambda *_: False)  # it stands for other programs
     asked: list[str] = []
+    limits: list[float] = []
 
-    def ways(tiled: bool, pipelines: Mapping[str, str] | None = None) -> CompiledResult:
+    def ways(
+        tiled: bool, pipelines: Mapping[str, str] | None = None, limit_ns: float = inf
+    ) -> CompiledResult:
+        limits.append(limit_ns)
         asked.append(pipelines["tiled"].split("room=")[1][:2] if pipelines else "80")
         return made
 
-    def timed(*times: float, busy: float = 0.0) -> tuple[float, middle.Middle]:
+    def timed(
+        *times: float, busy: float = 0.0, direct: float = inf, thorough: bool = False
+    ) -> tuple[float, middle.Middle]:
         asked.clear()
+        limits.clear()
         rest = iter([(time, busy) for time in times])
         monkeypatch.setattr(middle, "_timing", lambda result, machine: next(rest))
-        return through_tiles(module, machine, ways)
+        return through_tiles(module, machine, ways, TO_TILED, direct_ns=direct, thorough=thorough)
 
     time, chosen = timed(4e6, 3e6, 2e6, 5e6)
     assert asked == ["80", "50", "25", "10"] and time == 2e6
@@ -162,6 +176,14 @@ def test_smaller_tiles_where_they_may_be_faster(monkeypatch: pytest.MonkeyPatch)
     assert asked == ["80"]
     time, _ = timed(4e6, 3e6, busy=2.9e6)
     assert asked == ["80", "50"] and time == 3e6
+    timed(4e6, 3e6, 2e6, 5e6, direct=3.5e6)
+    assert limits == [3.5e6, 3.5e6, 3e6, 2e6]  # none of them may take longer than what is known
+    monkeypatch.setattr(middle, "SEARCHED", 1)  # the program is large
+    made.program.variables.append(replace(made.program.variables[0], kind="spill", size=1 << 30))
+    timed(4e6, 3e6, 2e6, 5e6, direct=3.5e6, thorough=True)
+    assert asked == ["80", "50", "25", "10"]
+    timed(4e6, direct=3.5e6)
+    assert asked == ["80"]
 
 
 def test_a_refusal_is_the_first_one() -> None:
@@ -208,10 +230,12 @@ def fails(error: Exception) -> Compiles:
     """Compiles without phase `tiled`, which raises."""
 
     class Raises(Compiles):
-        def __call__(self, tiled: bool, pipelines: Mapping[str, str] | None = None) -> Any:
+        def __call__(
+            self, tiled: bool, pipelines: Mapping[str, str] | None = None, limit_ns: float = inf
+        ) -> Any:
             if tiled:
                 raise error
-            return super().__call__(tiled, pipelines)
+            return super().__call__(tiled, pipelines, limit_ns)
 
     return Raises({})
 
@@ -293,3 +317,28 @@ def test_loops_that_tiles_refuse_are_tried_once(tiles: str) -> None:
     with pytest.raises(RunFailure, match="NCC_EVRF001"):
         choose_middle(module, get_machine("trn1"), ways)
     assert ways.asked == [*asked, "direct"]
+
+
+def test_an_attempt_that_cannot_be_faster_ends_early() -> None:
+    """Its instructions are counted before they are put in order."""
+    module = compile_text(TURN, "trn1", replace(EXACT, compile_to="hlo")).module
+    ways = fails(TooSlow(1e9))
+    said: list[Message] = []
+    with handling(said.append):
+        assert not choose_middle(module, get_machine("trn1"), ways).tiled
+    assert ways.asked == ["direct"]
+    (told,) = said
+    assert told.text == "through phase tiled: at least 1000000.0 us of work, not tried"
+
+
+def test_the_work_of_engines_bounds_the_time() -> None:
+    for text in (TURN, DENSE, LOOP):
+        virtual = compile_text(text, "trn1", replace(EXACT, compile_to="virtual")).module
+        program = compile_text(text, "trn1", EXACT).program
+        assert program is not None
+        machine = get_machine("trn1")
+        time = simulate_timing(program, machine).total_ns
+        assert 0 < least_ns(virtual, machine) <= time
+        with pytest.raises(TooSlow):
+            check_work(virtual, machine, least_ns(virtual, machine) - 1)
+        check_work(virtual, machine, time)

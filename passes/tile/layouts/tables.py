@@ -1,7 +1,9 @@
 """Compute the cost of each partition of each value, from the end of the function backwards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import prod
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.tensor import InsertSliceOp
@@ -35,6 +37,14 @@ Copies = Mapping[SSAValue, Sequence[Partition]]
 """The chosen partitions of values."""
 
 
+class Filled(NamedTuple):
+    """Tables, and the choice that they were filled with (see Tables)."""
+
+    of: dict[SSAValue, dict[Partition, float]]
+    next: dict[SSAValue, dict[Partition, float]]
+    known: Copies
+
+
 class Tables:
     """Cost tables of on-chip values.
 
@@ -52,6 +62,7 @@ class Tables:
         self.known: Copies = {}
         self._plans: dict[Operation, list[Plan]] = {}
         self._counts: dict[Operation, int] = {}
+        self._kinds: dict[SSAValue, tuple[tuple[int, ...], DType, bool]] = {}
         self._routes: dict[object, tuple[float, Partition | None]] = {}
 
     def fill(self, known: Copies) -> None:
@@ -61,6 +72,15 @@ class Tables:
         self.of, self.next = {}, {}
         self.known = known
         self._backward(self.values.block)
+
+    @property
+    def filled(self) -> Filled:
+        """The present tables, which the next `fill` leaves as they are."""
+        return Filled(self.of, self.next, self.known)
+
+    @filled.setter
+    def filled(self, tables: Filled) -> None:
+        self.of, self.next, self.known = tables
 
     def _backward(self, block: Block) -> None:
         for op in reversed(list(block.ops)):
@@ -91,13 +111,9 @@ class Tables:
     def _tabulate(self, value: SSAValue) -> None:
         if self.values.in_hbm(value):
             return
-        uses = list(self.values.uses(value))
         weight = self.values.weight(value)
-        self.of[value] = {
-            c: sum(self._use(value, c, use, weight) for use in uses)
-            for c in self.candidates(value)
-            if self.costs.fits(shape_of(value), dtype(value), c)
-        }
+        readers = [self._reader(value, use, weight) for use in self.values.uses(value)]
+        self.of[value] = {c: sum(cost(c) for cost in readers) for c in self.candidates(value)}
 
     def candidates(self, value: SSAValue) -> list[Partition]:
         """Return the possible partitions of a value: those of its dimensions, and others its op can
@@ -120,38 +136,62 @@ class Tables:
 
     # one reader
 
-    def _use(self, value: SSAValue, c: Partition, use: Use, weight: float) -> float:
-        """Return the least cost of a reader and its successors, per execution at the value's
-        definition.
+    def _reader(self, value: SSAValue, use: Use, weight: float) -> Callable[[Partition], float]:
+        """Return the least cost of a reader and its successors for each partition of the value, per
+        execution at the value's definition.
         """
         op = use.op
         assert op.parent is not None
         times = self.values.weights[op.parent] / weight
         if isinstance(op, ToIndexOp):
-            return self.seen(value, c, use.views, (), times)
+            return lambda c: self.seen(value, c, use.views, (), times)
         stored = op.name in ("func.return", "hlo.tuple") or whole(op)
         if stored or (op.name == "tensor.insert_slice" and use.index == 0):
-            return self._stored(value, c, use, times)
+            return lambda c: self._stored(value, c, use, times)
         if op.name == "scf.yield":
-            return self._handed_on(value, c, use, times)
+            return lambda c: self._handed_on(value, c, use, times)
         if isinstance(op, LoopOp):
-            return self._begun(value, c, use, times)
+            return lambda c: self._begun(value, c, use, times)
         if op.name == "tensor.insert_slice":
-            return 0.0
-        best = NEVER
+            return lambda c: 0.0
+        return partial(self._computed, value, use, times, self._needs(use, times, weight))
+
+    def _needs(self, use: Use, times: float, weight: float) -> list[tuple[float, Partition | None]]:
+        """Return the partitions that a reader's plans need of its operand, the cheapest first, each
+        with the cost of the rest of its cheapest plan and of its successors.
+        """
+        op = use.op
+        least: dict[Partition | None, float] = {}
         operands = self._arrays(op)
+        table = self.of.get(op.results[0])
         for p in self.plans(op):
-            need = p.needs[use.index]
-            change = 0.0 if need is None else self.seen(value, c, use.views, need, times)
-            if change >= best:
-                continue
             after = 0.0
-            if p.result is not None and op.results[0] in self.of:
-                after = self.of[op.results[0]].get(p.result, NEVER)
-            total = change + times * (p.cost + after) / operands
+            if p.result is not None and table is not None:
+                after = table.get(p.result, NEVER)
+            need = p.needs[use.index]
+            best = least.get(need, NEVER)
+            total = times * (p.cost + after) / operands
             if total < best and self.known:
                 total += self._others(use, p) / weight
-            best = min(best, total)
+            if total < best:
+                least[need] = total
+        return sorted(((cost, need) for need, cost in least.items()), key=lambda found: found[0])
+
+    def _computed(
+        self,
+        value: SSAValue,
+        use: Use,
+        times: float,
+        needs: Sequence[tuple[float, Partition | None]],
+        c: Partition,
+    ) -> float:
+        """Return the least cost of a reader with these needs, including the conversion from `c`."""
+        best = NEVER
+        for cost, need in needs:
+            if cost >= best:
+                break
+            change = 0.0 if need is None else self.seen(value, c, use.views, need, times)
+            best = min(best, change + cost)
         return best
 
     def _handed_on(self, value: SSAValue, c: Partition, use: Use, times: float) -> float:
@@ -289,10 +329,15 @@ class Tables:
         self, value: SSAValue, source: Partition, target: Partition
     ) -> tuple[float, Partition | None]:
         """Return the least cost of a conversion, and the intermediate partition."""
-        key = shape_of(value), dtype(value), value in self.values.special, source, target
-        if key not in self._routes:
-            self._routes[key] = self._route(*key)
-        return self._routes[key]
+        kind = self._kinds.get(value)
+        if kind is None:
+            kind = shape_of(value), dtype(value), value in self.values.special
+            self._kinds[value] = kind
+        key = kind, source, target
+        found = self._routes.get(key)
+        if found is None:
+            found = self._routes[key] = self._route(*kind, source, target)
+        return found
 
     def _route(
         self,

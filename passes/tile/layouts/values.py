@@ -53,11 +53,14 @@ class Values:
         self.limit = machine.partitions
         self.weights: dict[Block, float] = {block: 1.0}
         self.ops = list(self._walk(block))
+        self.inserts = self._inserts()
         for op in self.ops:
             if isinstance(op, EmptyOp):
                 self._home(op)
         self.casts = {op for op in self.ops if self._casts(op)}
         self.special = special_values(block)
+        self._back: dict[tuple[tuple[Operation, ...], Partition], Partition | None] = {}
+        self._forward: dict[tuple[tuple[Operation, ...], Partition], Partition | None] = {}
 
     def _walk(self, block: Block) -> Iterator[Operation]:
         for op in block.ops:
@@ -66,13 +69,17 @@ class Values:
                 self.weights[body_of(op)] = self.weights[block] * max(1, trips(op))
                 yield from self._walk(body_of(op))
 
+    def _inserts(self) -> dict[SSAValue, list[InsertSliceOp]]:
+        """Return the insertions of tiles, by the array that they begin with."""
+        out: dict[SSAValue, list[InsertSliceOp]] = {}
+        for op in self.ops:
+            if isinstance(op, InsertSliceOp):
+                out.setdefault(list(carriers(op.dest))[-1], []).append(op)
+        return out
+
     def _home(self, op: EmptyOp) -> None:
         """Assemble an array in HBM if no partition digits divide its tiles."""
-        inserts = [
-            o
-            for o in self.ops
-            if isinstance(o, InsertSliceOp) and list(carriers(o.dest))[-1] is op.tensor
-        ]
+        inserts = self.inserts.get(op.tensor, [])
         for c in candidates(shape_of(op.tensor), self.limit):
             if maps.own(c, prod(shape_of(op.tensor))) == c and all(
                 part_of(o, c) is not None for o in inserts
@@ -173,19 +180,29 @@ class Values:
 
     def back(self, views: Sequence[Operation], partition: Partition) -> Partition | None:
         """Return the partition that the base of views needs."""
-        found: Partition | None = partition
-        for op in views:
-            if op not in self.casts:
-                found = maps.back(op, found) if found is not None else None
-        return found
+        if not views:
+            return partition
+        key = tuple(views), partition
+        if key not in self._back:
+            found: Partition | None = partition
+            for op in views:
+                if op not in self.casts:
+                    found = maps.back(op, found) if found is not None else None
+            self._back[key] = found
+        return self._back[key]
 
     def forward(self, views: Sequence[Operation], partition: Partition) -> Partition | None:
         """Return the partition of views of a value in `partition`."""
-        found: Partition | None = partition
-        for op in reversed(views):
-            if op not in self.casts:
-                found = maps.forward(op, found) if found is not None else None
-        return found
+        if not views:
+            return partition
+        key = tuple(views), partition
+        if key not in self._forward:
+            found: Partition | None = partition
+            for op in reversed(views):
+                if op not in self.casts:
+                    found = maps.forward(op, found) if found is not None else None
+            self._forward[key] = found
+        return self._forward[key]
 
     def loads(self) -> Weights:
         """Return the minimum busy times of transfers, PE, and ACT and DVE."""
