@@ -58,7 +58,9 @@ def lower_whole(state: Lower, op: Operation) -> None:
         if (home := home_in_hbm(state, r)) is not None:
             homes[r] = home
     lowering.results.homes = homes
-    lowering.streamed = {use.operation for r in op.results for use in r.uses}  # not computed here
+    lowering.loops.streamed = {
+        use.operation for r in op.results for use in r.uses
+    }  # not computed here
     lower_op(lowering, op)
     for result in op.results:
         if not result.uses:
