@@ -138,7 +138,7 @@ class LocatedParser(Parser):
         self._newlines = [m.start() for m in re.finditer("\n", text)]
         self._name_positions: list[int] = []
         self._types: dict[str, TypeAttribute] = {}
-        # Locations that are defined later in the file, by the id of what stands for them so far.
+        # Locations that are defined later in the file, by the id of their placeholder.
         self._later: dict[int, tuple[LocationAttr, str, Span]] = {}
 
     def location_at(self, position: int) -> FileLineColLoc:

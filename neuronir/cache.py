@@ -68,7 +68,7 @@ class Key:
 
 
 class Store(Protocol):
-    """A place that holds entries by name (`neuronxcc-<version>/MODULE_...`)."""
+    """A store of entries by name (`neuronxcc-<version>/MODULE_...`)."""
 
     def key(self, files: Mapping[str, str], options: Mapping[str, str]) -> Key:
         """Return the key for these input files, by purpose, and options."""
@@ -101,7 +101,8 @@ class Store(Protocol):
 @dataclass(frozen=True, order=True)
 class Entry:
     """An entry of a store: when it was last used (seconds since 1970; in a remote store, when it
-    was written), its path and its size in bytes."""
+    was written), its path and its size in bytes.
+    """
 
     used: float
     path: Path
@@ -184,8 +185,8 @@ class Cache:
         """Store a part as an entry atomically; raises OSError on failure.
 
         The part contains MODEL, or nothing if the compile failed. An entry that another process
-        stored meanwhile is kept, because it was made from the same inputs. A failure never replaces
-        a model.
+        stored meanwhile is kept, because it was made from the same inputs. A failed compile never
+        replaces a compiled model.
         """
         write_about(part, entry.name, about)
         self._take_name(part, entry, (Hit, Failed) if about.failure is not None else (Hit,))

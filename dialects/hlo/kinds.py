@@ -34,6 +34,11 @@ class Kind:
     name: str
     allows: Callable[[Attribute], bool]
 
+    def check(self, element: Attribute) -> None:
+        """Check an element type; raises VerifyException."""
+        if not self.allows(element):
+            raise VerifyException(f"element type must be {self.name}, is {element}")
+
 
 ANY = Kind("any", lambda element: True)
 FLOAT = Kind("float", is_float)
@@ -55,14 +60,13 @@ class TensorOf(AttrConstraint[TensorType[Attribute]]):
     kind: Kind
 
     class_in_plans = TensorType
-    """The class that the fast verifier checks; the shape rule checks the elements."""
+    """The class that the fast verifier checks; the shape rule or `verify_` checks the elements."""
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
         """Check a type; raises VerifyException."""
         if not isinstance(attr, TensorType):
             raise VerifyException(f"must be a tensor, is {attr}")
-        if not self.kind.allows(attr.element_type):
-            raise VerifyException(f"element type must be {self.kind.name}, is {attr.element_type}")
+        self.kind.check(attr.element_type)
 
     def get_bases(self) -> set[type[Attribute]]:
         """Return the class of all types that the constraint allows."""

@@ -71,7 +71,8 @@ def _conditional(op: Operation) -> None:
         raise Violation("C2", f"index must be a scalar i1 or i32, is {selector}")
     if len(arguments) != len(op.regions) or not arguments:
         raise Violation(
-            "C3", f"{len(op.regions)} branches need as many operands, have {len(arguments)}"
+            "C3",
+            f"must have one operand for each of {len(op.regions)} branches, has {len(arguments)}",
         )
     for i, (value, region) in enumerate(zip(arguments, op.regions, strict=True)):
         block = region.blocks.first

@@ -30,7 +30,7 @@ from neuronir.dialects.support.dtypes import byte_size, is_integer
 def _broadcast(op: Operation) -> None:
     operand, result = tensor(op.operands[0].type, "operand"), tensor(op.results[0].type, "result")
     if operand.element_type != result.element_type:
-        raise Violation("C1", f"element types must agree, {operand} becomes {result}")
+        raise Violation("C1", f"element types of {operand} and {result} must agree")
     dims = get_ints(op.properties, "dimensions")
     before, after = operand.get_shape(), result.get_shape()
     need_length("C2", "dimensions", dims, len(before))
@@ -47,7 +47,7 @@ def _broadcast(op: Operation) -> None:
 def _reshape(op: Operation) -> None:
     operand, result = tensor(op.operands[0].type, "operand"), tensor(op.results[0].type, "result")
     if operand.element_type != result.element_type:
-        raise Violation("C1", f"element types must agree, {operand} becomes {result}")
+        raise Violation("C1", f"element types of {operand} and {result} must agree")
     before, after = prod(operand.get_shape()), prod(result.get_shape())
     if before != after:
         raise Violation("C2", f"{operand} has {before} elements, {result} has {after}")

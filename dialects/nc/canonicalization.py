@@ -37,7 +37,7 @@ class EraseSelfCopy(RewritePattern):
     """Erase a copy whose source and destination are the same elements."""
 
     def match_and_rewrite(self, op: object, rewriter: PatternRewriter, /) -> None:
-        """Erase `op` if it writes what is there already."""
+        """Erase `op` if its destination already holds the values that it writes."""
         if not isinstance(op, InstructionOp) or op.name not in _COPIES or _signals(op):
             return
         accumulate = op.params.data.get("accumulate", StringAttr("bypass"))

@@ -211,7 +211,9 @@ def _elements(i: Instruction) -> int:
 
 
 def stride_factor(i: Instruction, m: Machine) -> float:
-    """Return how many times longer ACT, DVE and POOL take because elements lie far apart."""
+    """Return how many times longer ACT, DVE and POOL take because of large strides between
+    elements.
+    """
     for ap in _patterns(i):
         inner = next((stride for stride, size in reversed(ap.free) if size > 1), 0)
         if abs(inner) * ap.dtype.size > m.strided_access_bytes:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache, partial
 from importlib import import_module
+from math import isfinite
 from struct import Struct
 from typing import cast
 
@@ -111,6 +112,16 @@ def _param_values(row: OpSpec, params: DictionaryAttr) -> dict[str, int | float]
         else:
             out[param.name] = cast(IntegerAttr, attr).value.data
     return out
+
+
+def _decimal(value: float) -> str:
+    """Return a decimal in MLIR's syntax that reads back as the same value."""
+    short = f"{value:.6e}"
+    if float(short) == value:
+        return short
+    mantissa, _, exponent = repr(value).partition("e")
+    fraction = "" if "." in mantissa else ".0"
+    return f"{mantissa}{fraction}e{exponent}" if exponent else f"{mantissa}{fraction}"
 
 
 _VALUES = {name: by_identity(partial(_param_values, row)) for name, row in _ROWS.items()}
@@ -282,8 +293,14 @@ class InstructionOp(NeuronOp):
                 print_pattern(printer, attr.data, indices)
 
         def param(item: tuple[str, Attribute]) -> None:
-            printer.print_string(f"{item[0]} = ")
-            printer.print_attribute(item[1])
+            name, attr = item
+            printer.print_string(f"{name} = ")
+            if isinstance(attr, IntegerAttr) and attr.type == i64:
+                printer.print_string(str(attr.value.data))
+            elif isinstance(attr, FloatAttr) and attr.type == f64 and isfinite(attr.value.data):
+                printer.print_string(_decimal(attr.value.data))
+            else:
+                printer.print_attribute(attr)
 
         printer.print_string(" ")
         with printer.in_parens():

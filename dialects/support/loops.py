@@ -1,4 +1,5 @@
-"""Treat scf.for and scf.while alike: loops whose body gets a number and the carried values.
+"""Treat scf.for and scf.while as one kind of loop, whose body takes an index and the carried
+values.
 
 The first argument of a body is an index: the iteration number of scf.for, the condition of
 scf.while on tiles (a register, which is not 0). All others are the values that the loop carries.
@@ -73,7 +74,8 @@ def initial_value(argument: BlockArgument) -> SSAValue | None:
 
 
 def while_loop(first: SSAValue, values: Sequence[SSAValue], body: Block) -> scf.WhileOp:
-    """Create a loop that runs while an index is not 0: `first`, then what the body yields first.
+    """Create a loop that runs while an index is not 0: `first`, then the first value that the body
+    yields.
 
     %r:2 = scf.while (%go = %first, %x = %value) : (index, T) -> (index, T) {
       %c0 = arith.constant 0 : index

@@ -180,7 +180,7 @@ class NeuronOp(IRDLOperation):
         successors: Sequence[Block] = (),
         regions: Sequence[Region] = (),
     ) -> Self:
-        """Make an op of what is given, unchecked, with defaults for properties that are absent."""
+        """Create an op without checking the arguments; absent properties get their defaults."""
         op = cls.__new__(cls)
         if operands:
             _read(op, operands)

@@ -18,7 +18,7 @@ LARGE = 1 << 16
 """Minimum bytes of a member."""
 
 _PIECE = 1 << 20  # bytes that are read and summed together, so that they fit in a cache
-_LOCAL_HEADER = 30  # bytes before a member's name; the lengths of name and extra field end it
+_LOCAL_HEADER = 30  # bytes of a member's header, up to the lengths of its name and extra field
 _ENCRYPTED = 1
 
 

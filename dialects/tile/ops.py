@@ -33,6 +33,7 @@ from neuronir.dialects.hlo.kinds import (
     FLOAT,
     FLOAT_TENSOR,
     INTEGER_TENSOR,
+    NUMBER,
     NUMBER_TENSOR,
     TENSOR,
 )
@@ -96,9 +97,9 @@ class ConvertLayoutOp(NeuronOp, HasFolderInterface):
         source, result = self.source.type, self.result.type
         assert isinstance(source, TensorType) and isinstance(result, TensorType)
         if source.shape != result.shape:
-            raise VerifyException("a layout does not change the shape")
+            raise VerifyException("operand and result must have the same shape")
         if source.element_type != result.element_type and layout_of(source) is not None:
-            raise VerifyException("only a load converts elements")
+            raise VerifyException("only a load may convert elements")
         for value in (self.source, self.result):
             layout, type_ = layout_of(value), value.type
             assert isinstance(type_, TensorType)
@@ -155,6 +156,7 @@ class IndexOp(NeuronOp):
         assert isinstance(self.result.type, TensorType)
         if self.result.type.get_shape() != ():
             raise VerifyException("the result must be a scalar")
+        NUMBER.check(self.result.type.element_type)
 
 
 @irdl_op_definition
@@ -257,16 +259,15 @@ class ScanOp(NeuronOp, HasFolderInterface):
         result = self.result.type
         assert isinstance(result, TensorType)
         shape = result.get_shape()
-        if not FLOAT.allows(result.element_type):
-            raise VerifyException(f"a recurrence is computed on floats, not on {result}")
+        FLOAT.check(result.element_type)
         if not shape:
             raise VerifyException("there is no dimension to scan along")
         for i, value in enumerate(self.inputs):
             assert isinstance(value.type, TensorType)
             wanted = shape if i < count else shape[:-1]
-            if value.type.get_shape() != wanted:
+            if (given := value.type.get_shape()) != wanted:
                 raise VerifyException(
-                    f"operand {i} has the shape {value.type.get_shape()}, not {wanted}"
+                    f"operand {i} must have the shape {list(wanted)}, has {list(given)}"
                 )
 
 
@@ -325,6 +326,7 @@ class MaskOp(NeuronOp, HasFolderInterface):
         assert isinstance(source, TensorType) and isinstance(result, TensorType)
         if source.shape != result.shape or source.element_type != result.element_type:
             raise VerifyException("the result has the shape and the element type of the operand")
+        NUMBER.check(source.element_type)
         shape = source.get_shape()
         if not 0 <= self.along < len(shape):
             raise VerifyException(f"there is no dimension {self.along}")

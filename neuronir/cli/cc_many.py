@@ -36,7 +36,7 @@ def compile_many(args: Namespace, messages: Messages) -> int:
         if getattr(args, name):
             raise UsageError(f"--{name.replace('_', '-')} goes with one model")
     if "-" in args.model:
-        raise UsageError("stdin (-) goes with one model")
+        raise UsageError("stdin (-) is only possible with a single model")
     messages.level = level_of(args.verbose)
     check(args)
     given = vars(args) | dict.fromkeys(MANY)
@@ -100,7 +100,8 @@ class ManyRun:
     @property
     def status(self) -> int:
         """The exit status: 0, 1 for models that are refused, 70 for internal errors and lost
-        workers."""
+        workers.
+        """
         failed = [o for o in self.outcomes if o.lost is not None or o.value.status != OK]
         if not failed:
             return OK

@@ -92,7 +92,7 @@ def _main(words: list[str]) -> int:
 
         return localized(args, options)
     if args.auto_cast or args.first:
-        raise UsageError("--auto-cast and --first go with --localize")
+        raise UsageError("--auto-cast and --first need --localize")
     if args.accuracy:
         return _accuracy(args, options)
     try:

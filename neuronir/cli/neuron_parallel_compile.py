@@ -155,7 +155,7 @@ def _collect(command: Sequence[str], cache: Cache) -> None:
     if status != 0:
         text = f"'{shlex.join(command)}' ended with status {status}"
         if os.environ.get(IGNORE_VARIABLE, "0") in ("", "0"):
-            raise NeuronError("NIR_MANY004", text, help=f"to go on, set {IGNORE_VARIABLE}=1")
+            raise NeuronError("NIR_MANY004", text, help=f"to continue, set {IGNORE_VARIABLE}=1")
         print(f"warning: {text}", file=sys.stderr)
     if after == before:
         raise NeuronError(

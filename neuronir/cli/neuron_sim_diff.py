@@ -30,7 +30,7 @@ def compare(args: Namespace) -> int:
     if args.html is not None:
         from neuronir.targets.simulator.page.diff_page import diff_page
 
-        # The names of the files, not where they lie.
+        # The names of the files, without their folders.
         atomic_write(args.html, diff_page(found, (PurePath(args.a).name, PurePath(args.b).name)))
     write_stdout(diff_text(found, names, args.top))
     return OK

@@ -57,9 +57,9 @@ class Diagnostic:
         if self.help:
             lines.append(f"help: {self.help}")
         for note in self.notes:
-            # A note about the same place need not show the line again.
+            # A note with the same location does not repeat the line.
             lines.append(note.render({} if note.location == self.location else sources))
-        return printable("\n".join(lines), keep="\n\t")  # it names what stands in files
+        return printable("\n".join(lines), keep="\n\t")  # file contents may be unprintable
 
 
 def source_excerpt(location: SourceLocation | str | None, sources: Mapping[str, str]) -> str | None:

@@ -27,7 +27,7 @@ class TiledPrograms:
 
 
 def _contents(op: Operation, numbers: dict[SSAValue, int]) -> Iterator[Hashable]:
-    """Return what an op says, apart from the names and locations of its values."""
+    """Yield a key of an op's contents, without the names and locations of its values."""
     yield op.name
     yield tuple(numbers[v] for v in op.operands)
     for attributes in (op.properties, op.attributes):

@@ -72,7 +72,7 @@ def _anchors(before: Sequence[Line], after: Sequence[Line]) -> list[tuple[int, i
 def _runs(lines: Sequence[Line]) -> list[tuple[Hashable, int, int]]:
     """Return runs of lines of the same source ops: the key, the first line, the number of lines.
 
-    A line without source ops is a run by itself, equal to none other.
+    A line without source ops is a run of one line and matches no other run.
     """
     found: list[tuple[Hashable, int, int]] = []
     for number, line in enumerate(lines):

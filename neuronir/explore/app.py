@@ -205,7 +205,7 @@ class Explorer(App[None]):
         for number in range(len(view.steps)):
             passes.replace_option_prompt(str(number), self._prompt(number))
         at = passes.get_option_index(str(view.at))
-        # The list tells of moves later: then another pass may be in view.
+        # The list reports moves late, when another pass may already be selected.
         with passes.prevent(OptionList.OptionHighlighted):
             passes.highlighted = at
         head = Text(f"{view.at} of {len(view.steps) - 1}: {step.text}", style="bold")

@@ -83,7 +83,7 @@ class _Cluster:
         if self.asked is None or not self.asked.done():
             return
         asked, self.asked = self.asked, None
-        # A busy scheduler, or one that is ending: the next question tells.
+        # The scheduler is busy or shutting down; the next query decides.
         with suppress(Exception, futures.CancelledError):
             self.workers = [str(address) for address in asked.result()["workers"]]
             self.answered = time.monotonic()

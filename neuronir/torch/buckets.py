@@ -101,7 +101,7 @@ def bucket_model_trace(
     `func` is called once for each bucket and returns (module or function, input_output_aliases).
     The buckets are compiled by `max_workers` processes at a time; `compiler_workdir` gets a folder
     `bucketN` for each. A call chooses the bucket by `bucket_config`. Without
-    `inline_weights_to_neff` the weights lie beside the NEFFs (`replace_weights`). Raises a
+    `inline_weights_to_neff` the weights are stored beside the NEFFs (`replace_weights`). Raises a
     NeuronError that says what cannot be compiled, and TypeError or ValueError for unsuitable
     arguments.
     """

@@ -7,12 +7,13 @@ from neuronir.torch.interface import neurons_of
 
 
 def move_trace_to_device(trace: Any, device_id: int) -> None:
-    """Put a traced model, with weights that it holds, on a core, in place."""
+    """Place a traced model with its weights on a core; modifies the model."""
     set_neuron_cores(trace, device_id, 1)
 
 
 def set_neuron_cores(trace: Any, start_nc: int = -1, nc_count: int = -1) -> None:
-    """Put a traced model on cores, in place; of several, calls take turns. Raises RuntimeError if
+    """Place a traced model on cores, which its calls use in turn; modifies the model. Raises
+    RuntimeError if
     there is no such core, ValueError for a bad count.
     """
     place = check_range(start_nc, nc_count)
@@ -21,7 +22,7 @@ def set_neuron_cores(trace: Any, start_nc: int = -1, nc_count: int = -1) -> None
 
 
 def set_multicore(trace: Any) -> None:
-    """Put a traced model on all cores, in place."""
+    """Place a traced model on all cores; modifies the model."""
     set_neuron_cores(trace, 0, -1)
 
 

@@ -42,7 +42,7 @@ def trace(
     or buffers of the module, or example inputs) to the number of the result that is their new
     value: the model holds them, and these results are not returned. `compiler_args` are options of
     `neuronx-cc compile`, `compiler_workdir` a folder that keeps everything. Without
-    `inline_weights_to_neff` the weights lie beside the NEFF (`replace_weights`). Raises a
+    `inline_weights_to_neff` the weights are stored beside the NEFF (`replace_weights`). Raises a
     NeuronError that says what cannot be compiled, and where in the model it is.
     """
     given = dict(

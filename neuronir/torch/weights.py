@@ -13,8 +13,8 @@ from neuronir.torch.interface import models_of, neuron_of, parse_interface
 
 
 def replace_weights(neuron_model: Any, weights: Any) -> None:
-    """Put the weights of a module or state dict into a model that was traced with
-    inline_weights_to_neff=False, in place, and into all of its buckets. Warns if the model holds
+    """Replace, in place, the weights of a model that was traced with inline_weights_to_neff=False,
+    and of all its buckets, by those of a module or state dict. Warns if the model holds
     none; raises NeuronError if one is missing or has another shape or dtype
     (NIR_TORCH010), or has no data (NIR_TORCH015).
     """

@@ -12,7 +12,7 @@ The module is also `torch.neuron`. It needs the package `torch` (`pip install 'n
 import sys
 from types import SimpleNamespace
 
-from neuronir.torch import (  # this tells if torch is missing
+from neuronir.torch import (  # raises if torch is missing
     DataParallel,
     async_load,
     lazy_load,

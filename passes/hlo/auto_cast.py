@@ -235,7 +235,7 @@ def cast_block(
     """Cast the ops of one block (not of nested regions) and return their number.
 
     Transposes in the type of cast operands are cast in the same walk, so that no value is converted
-    twice. Transposes in another type come last, after the operands of dots.
+    twice. Transposes of another type are converted last, after the operands of dots.
     """
     caster = _Caster(target)
     exempt = index_math(block) if mode == "all" else set()

@@ -76,8 +76,8 @@ class HloDecomposePass(ModulePass):
       count_leading_zeros, and shifts by the width or more.
     - Normalisation and windows: batch_norm_*, cumulative reduce_window (by doubling, and in
       pieces if it is long), and select_and_scatter.
-    - Reductions: of (value, index) pairs, from a computed initial value, and long ones to few
-      elements (in two stages).
+    - Reductions: of (value, index) pairs, with a computed initial value, and of many elements to
+      few (in two stages).
     - Scatters: that multiply or combine bits (updates of one element are combined first), that add
       integers, and that keep the maximum or minimum of 32-bit integers (f32 scatters of exact
       parts).

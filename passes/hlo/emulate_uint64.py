@@ -97,7 +97,7 @@ class _Emulation:
             self.known[op.results[0]] = source
 
     def _generated(self, op: Operation, value: SSAValue, e: Emitter) -> None:
-        """Give the elements of the tuple of a generator to its users."""
+        """Replace the tuple elements that the users of a generator read by its results."""
         for use in tuple(op.results[0].uses):
             user = use.operation
             part = e.tuple_element(value, integer(user, "index"))

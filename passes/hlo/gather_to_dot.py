@@ -45,8 +45,8 @@ class HloGatherToDotPass(ModulePass):
     position bias of T5. An fp32 table takes one dot in fp32 then, which must not be cast: the pass
     runs after hlo-auto-cast. Rows of one element stay, which POOL gathers within SBUF.
 
-    Comparing an index with all row numbers gives a one-hot row, and the tensor engine multiplies it
-    with the table. The result is exact: without `target`, an fp32 table is the sum of three bf16
+    Comparing an index with all row indices gives a one-hot row, which the tensor engine multiplies
+    by the table. The result is exact: without `target`, an fp32 table is the sum of three bf16
     tables (8 bits of the significand each, down to 2^-133), and each sum has one nonzero term.
     Indices are clamped as in HLO. Infinities, NaN and -0 are selected by a second dot on their
     codes; a constant table without such values needs one dot. A gather must have one index position

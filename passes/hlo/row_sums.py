@@ -18,7 +18,8 @@ DIGIT_CYCLES = 10
 """Cycles of DVE for the columns of one element of fp32."""
 LEADING = 1 - 2.0**-9
 """Scale of an fp32 value whose bf16 is the first digit: the largest value does not overflow, and
-what is left has 17 bits, which two more digits hold."""
+what is left has 17 bits, which two more digits hold.
+"""
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def _digits(e: Emitter, rows: SSAValue) -> list[SSAValue]:
 
 
 def joined(e: Emitter, sums: SSAValue) -> SSAValue:
-    """Return the fp32 sums [..., m, d] of the sums [..., m, 5 d] of columns."""
+    """Combine the sums [..., m, 5 d] of the five parts of each column to fp32 sums [..., m, d]."""
     *outer, width = shape(sums)
     first = [0] * len(outer)
     width //= TERMS

@@ -88,7 +88,7 @@ def scatter_one_hot(op: Operation, sums: Sums, e: Emitter) -> SSAValue | None:
 
 
 def _overwrites(op: Operation) -> bool:
-    """Return whether updates replace what is there."""
+    """Return whether updates replace elements of the operand."""
     block = op.regions[0].block
     last = block.last_op
     return last is not None and tuple(last.operands) == (block.args[1],)

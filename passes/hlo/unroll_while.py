@@ -135,8 +135,8 @@ class HloUnrollWhilePass(ModulePass):
     A conditional that depends on arguments of the program can stay in such a loop. A counting loop
     around a loop with an unknown trip count is kept. Loops that run once or never are always
     removed. Loops with unknown trip counts only get a tuple of values to carry, if they carry one
-    value or a tuple that is made elsewhere. Without `addresses`, slices at computed positions
-    cannot stay in a loop, except for those whose position depends on the iteration alone.
+    value or a tuple that hlo.tuple did not create. Without `addresses`, slices at computed
+    positions cannot stay in a loop, except for those whose position depends on the iteration alone.
     `simplify` simplifies functions in which loops were unrolled.
     """
 

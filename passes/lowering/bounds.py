@@ -32,7 +32,9 @@ def least_pe_ns(block: Block, machine: Machine) -> float:
 
 
 def leaves_of(ssa: SSAValue) -> list[SSAValue]:
-    """Return the arrays of a result, in order; raises NIR_LOW005 for a tuple from elsewhere."""
+    """Return the arrays of a result, in order; raises NIR_LOW005 for a tuple that hlo.tuple did not
+    create.
+    """
     found = _parts(ssa)
     if any(isinstance(v.type, TupleType) for v in found):
         raise NeuronError(
@@ -42,7 +44,9 @@ def leaves_of(ssa: SSAValue) -> list[SSAValue]:
 
 
 def _parts(ssa: SSAValue) -> list[SSAValue]:
-    """Return the arrays of a result, in order, and tuples that are made elsewhere, as by a loop."""
+    """Return the arrays of a result, in order, and tuples that hlo.tuple did not create, such as
+    the result of a loop.
+    """
     owner = ssa.owner
     if isinstance(owner, Operation) and owner.name == "hlo.tuple":
         return [part for operand in owner.operands for part in _parts(operand)]

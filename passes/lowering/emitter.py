@@ -216,8 +216,9 @@ class Emitter:
     def cheapest(self, *ways: Callable[[], None], awaited: bool = False) -> None:
         """Emit one of several equivalent instruction sequences.
 
-        The cost of each is the sum of its own time on ACT, DVE and POOL and its increase of the
-        busiest of them, for which other work waits. If everything that follows waits for the
+        The cost of each is its own time on ACT, DVE and POOL, plus the time that it adds to the
+        busiest of them, because other work waits for that engine. If everything that follows waits
+        for the
         result, only its own time counts.
         """
         if len(ways) == 1:

@@ -1,8 +1,8 @@
 """Move buffers away from bytes that an unfinished transfer still reads.
 
 A transfer takes microseconds to read its buffer, while the instructions that follow it take tens of
-nanoseconds each. A buffer that reuses these bytes waits for the whole transfer. If there is room
-elsewhere, the buffer is moved there.
+nanoseconds each. A buffer that reuses these bytes waits for the whole transfer. If other addresses
+are free, the buffer is moved there.
 """
 
 from collections.abc import Mapping, Sequence

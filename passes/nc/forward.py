@@ -60,8 +60,8 @@ class NcForwardPsumPass(ModulePass):
                         forward = _Forward(block, machine, limit)
                         count += forward.run()
                         spared += forward.spared
-        record(self.name, "evictions left away", count)
-        record(self.name, "ns of their engines, one round of loops", round(spared))
+        record(self.name, "evictions removed", count)
+        record(self.name, "ns of their engines, one iteration of each loop", round(spared))
 
 
 @dataclass(slots=True)

@@ -86,7 +86,7 @@ def plain_order(name: str, listing: Listing, loop: Node, machine: Machine, windo
     body = ordered_body(name, listing, loop, machine, window)
     if gains() and isfinite(body.time):
         saved = _round_ns(listing, loop, loop.body, machine) - body.time
-        record(name, "list scheduling: ns of a round saved", round(saved))
+        record(name, "list scheduling: ns saved per iteration", round(saved))
     return body
 
 
@@ -104,7 +104,7 @@ def ordered_body(name: str, listing: Listing, loop: Node, machine: Machine, wind
             continue
         saved = max(best.time - time, 0.0)
         if isfinite(saved):
-            record(name, "ns of a round saved by the order of demand", round(saved))
+            record(name, "ns saved per iteration by demand order", round(saved))
         if time < best.time:
             best = Body(order, time)
     assert best is not None

@@ -210,7 +210,7 @@ class _Schedule:
             number = min(lanes, key=lambda e: (lanes[e].next_start(), e))
             lane = lanes[number]
             at = lane.next_start()
-            if at == float("inf"):  # what the spreads wait for waits for their banks
+            if at == float("inf"):  # spreads and their producers wait for each other's banks
                 for i in list(self.waits):
                     self._admit(i)
                 continue

@@ -118,7 +118,7 @@ def pipeline_loops(
         if nest is None:
             emit_loop(listing, loop, plan)
         else:
-            record(NcPipelinePass.name, "loops pipelined across the rounds of the loop around them")
+            record(NcPipelinePass.name, "loops pipelined across iterations of the outer loop")
             emit_nest(listing, nest, plan)
 
 

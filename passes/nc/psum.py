@@ -43,8 +43,9 @@ class PsumDemand:
     ) -> "PsumDemand | None":
         """Return the demand of straight-line code.
 
-        Buffers in `elsewhere` are also used outside of it: their banks are always taken. Buffers in
-        `lasting` are also used after it: their banks are taken from the first use on. Buffers in
+        Buffers in `elsewhere` are also used outside of the block: their banks are always in use.
+        Buffers in
+        `lasting` are also used after it: their banks stay in use from the first use on. Buffers in
         `leaving` are also used before it, such as those of a loop at its end: their banks are taken
         until the last use. Returns None if program order itself needs more banks than exist; then
         buffers must share banks, which only allocation can decide.

@@ -83,7 +83,7 @@ class NcRotatePass(ModulePass):
         if isfinite(saved) and saved > 0:
             fit = fitting(self.name, *turned, machine, self.window, capacity, body)
             if fit is not None:
-                record(self.name, "ns of a round saved by rotation", round(saved))
+                record(self.name, "ns saved per iteration by rotation", round(saved))
                 rotation.keep()
                 _write(op, fit.body)
                 peel(op)

@@ -91,7 +91,7 @@ class _Chains:
         if not mine:
             raise NeuronError(
                 "NIR_NC008",
-                "there are too few semaphores for those of a loop with a runtime count",
+                "too few semaphores are left for a loop with a runtime count",
             )
         number = min(mine, key=lambda c: self.users[c][-1])
         around = set(self.nodes[j].inside)

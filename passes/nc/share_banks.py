@@ -15,7 +15,9 @@ from neuronir.dialects.support.walking import walk
 
 @dataclass(slots=True)
 class _Content:
-    """What a buffer holds between its first write and its last read: places, and elements."""
+    """The contents of a buffer between its first write and its last read: positions, type and
+    extent.
+    """
 
     block: Block | None
     first: int

@@ -90,7 +90,7 @@ class NcSpillPass(ModulePass):
             done = self._spill(listing, module, machine, most, weights=attempt > 0)
             if not done and attempt:
                 break
-            record(self.name, "rounds")
+            record(self.name, "iterations")
             listing = list_function(func, variables(module), placed=False)
             error = too_full(listing.nodes, listing.buffers, room, machine)
         if error is not None and first is not None:

@@ -208,7 +208,8 @@ class _Comparison:
     ) -> tuple[Node | None, str] | None:
         """Return the first instruction that differs, and an output; None if all are equal.
 
-        `pieces` replace transfers of the function before the passes. Loops with a runtime count
+        `pieces` replace transfers of the original function, before the passes. Loops with a runtime
+        count
         have `trips` iterations.
         """
         cuts = self._cuts()

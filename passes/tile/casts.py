@@ -21,7 +21,7 @@ VIEWS = frozenset(("hlo.reshape", "hlo.bitcast", "hlo.transpose", "hlo.slice"))
 def cast_at_once(op: Operation) -> None:
     """Convert a result at its producer if all of several readers convert it to one narrower float.
 
-    Views in between are allowed. The bits are equal, and less data is stored.
+    Views in between are allowed. The results are bit-identical, and less data is stored.
     """
     if op.name in VIEWS or op.name in ("hlo.convert", "hlo.constant", "hlo.iota"):
         return

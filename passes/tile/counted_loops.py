@@ -101,7 +101,8 @@ class _Writer:
             result = use.operation.results[0]
             if i == loop.counter:
                 continue
-            # what is not carried is invariant, or only computes itself and is erased
+            # an element that is not carried is invariant, or is only read by its own update and is
+            # erased
             self.values[result] = inside.get(i, parts.init[i])
         end = parts.body.last_op
         assert end is not None

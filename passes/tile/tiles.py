@@ -110,8 +110,8 @@ def even_rounds(group: Group, outer: Tiles, loop: Loop) -> tuple[int, int]:
 def rest(loop: Loop, partitions: int) -> list[tuple[int, int]]:
     """Return the start and the size of each iteration after those of full tiles.
 
-    There is at most one, but two if its size does not divide over partitions: a multiple of their
-    number, and what is left. A size of 1579, for example, is a prime, and becomes 1536 and 43.
+    There is at most one, or two if its size does not divide over partitions: a multiple of their
+    number, and the remainder. For example, 1579 is prime and becomes 1536 and 43.
     """
     size = loop.size % loop.tile
     start = loop.size - size

@@ -20,7 +20,7 @@ class Where:
         self.level: int = outer.level + 1 if outer else 0
 
     def add(self, op: Operation) -> Operation:
-        """Insert an op; one without a source op gets the location of the group."""
+        """Insert an op; if it has no source op, it gets the location of the group."""
         if isinstance(op.location, UnknownLoc):
             op.location = self.location
         if self.before is None:

@@ -61,12 +61,12 @@ builtin.module attributes {nc.machine = "trn1"} {
   nc.func "main" {
     %x = nc.address_of @x : memref<4xi32, #nc.space<"hbm">>
     %t = nc.alloc at 0 : memref<1x64xi32, #nc.space<"sbuf">>
-    %a = nc.register_load () = (%x[0:1 * 4 | 1:1 | 0]) {low = 0 : i64, high = 3 : i64}
+    %a = nc.register_load () = (%x[0:1 * 4 | 1:1 | 0]) {low = 0, high = 3}
       on dve -> index
-    %b = nc.register_load () = (%x[0:1 * 4 | 1:1 | 1]) {low = 0 : i64, high = 3 : i64}
+    %b = nc.register_load () = (%x[0:1 * 4 | 1:1 | 1]) {low = 0, high = 3}
       on dve -> index
     nc.tensor_copy (%t[0:1 | 1:1 | 0 + 1 * %a]) = (%t[0:1 | 1:1 | 8 + 2 * %b]) on ENGINE
-    %c = nc.register_load () = (%x[0:1 * 4 | 1:1 | 2]) {low = 0 : i64, high = 3 : i64}
+    %c = nc.register_load () = (%x[0:1 * 4 | 1:1 | 2]) {low = 0, high = 3}
       on dve -> index
     nc.tensor_copy (%t[0:1 | 1:1 | 0 + 1 * %c]) = (%t[0:1 | 1:1 | 8]) on dve
     nc.return

@@ -57,7 +57,7 @@ FUNCTIONS
   nc.func "main" {
     %x = nc.address_of @x : memref<8xi32, #nc.space<"hbm">>
     %t = nc.alloc at 0 : memref<1x64xi32, #nc.space<"sbuf">>
-    %a = nc.register_load () = (%x[0:1 * 8 | 1:1 | 0]) {low = 0 : i64, high = 3 : i64}
+    %a = nc.register_load () = (%x[0:1 * 8 | 1:1 | 0]) {low = 0, high = 3}
       on dve -> index
 CALLS
     nc.tensor_copy (%t[0:1 | 1:1 | 0 + 1 * %a]) = (%t[0:1 | 1:1 | 8]) on dve

@@ -31,8 +31,8 @@ builtin.module attributes {{nc.machine = "trn1", neuronir.phase = "virtual"}} {{
     nc.dma (%z[0:1 | 512:1 | 0]) = (%x[0:1 | 512:1 | 0])
     %n = nc.alloc : memref<1x2xi32, #nc.space<"sbuf">>
     nc.dma (%n[0:1 | 2:1 | 0]) = (%i[0:1 | 2:1 | 0])
-    %r = nc.register_load () = (%n[0:1 | 1:1 | 0]) {{low = 0 : i64, high = 6 : i64}} -> index
-    %s = nc.register_load () = (%n[0:1 | 1:1 | 1]) {{low = 0 : i64, high = 6 : i64}} -> index
+    %r = nc.register_load () = (%n[0:1 | 1:1 | 0]) {{low = 0, high = 6}} -> index
+    %s = nc.register_load () = (%n[0:1 | 1:1 | 1]) {{low = 0, high = 6}} -> index
     {first}
     {second}
     nc.return

@@ -60,7 +60,7 @@ def test_loop_with_and_without_addresses(address: str) -> None:
 def test_buffers_may_exceed_the_memory_before_allocation() -> None:
     body = DOUBLED.replace("AT_A", "")
     body += f"%big = nc.alloc : memref<128x65536xf32, {SBUF}>\n"
-    body += "nc.memset (%big[0:128 | 1:1 | 65535]) = () {value = 1.0 : f64}\n"
+    body += "nc.memset (%big[0:128 | 1:1 | 65535]) = () {value = 1.0}\n"
     assert np.array_equal(run_module(module(body, VARIABLES), [X])[0], 2 * X)
 
 

@@ -92,7 +92,8 @@ class Perturbation:
     def constant(self, array: Tile, dtype: DType) -> Tile:
         """Perturb a constant of a narrow type that was rounded from fp32 when it was created.
 
-        Whole values and powers of two stay: identities, masks, selections and mean factors.
+        Integers and powers of two are not perturbed: identities, masks, selections and mean
+        factors.
         """
         wide = array.astype(np.float32)
         kept = (wide == np.rint(wide)) | (np.abs(np.frexp(wide)[0]) == np.float32(0.5))

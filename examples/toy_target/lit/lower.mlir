@@ -5,10 +5,10 @@
 // CHECK: nc.variable "arg0" : "input" memref<32x96xf32
 // CHECK: nc.dma ({{.*}}[0:64 | 32:1 | 0]) = ({{.*}}[0:64 * 1 | 32:96 | 0])
 // CHECK: nc.dma ({{.*}}[0:32 | 32:1 | 0]) = ({{.*}}[0:32 * 1 | 32:96 | 64])
-// CHECK: nc.matmul {{.*}}{accumulate = 0 : i64} on pe
-// CHECK: nc.matmul {{.*}}{accumulate = 1 : i64} on pe
+// CHECK: nc.matmul {{.*}}{accumulate = 0} on pe
+// CHECK: nc.matmul {{.*}}{accumulate = 1} on pe
 // CHECK: nc.tensor_scalar {{.*}}{op0 = "add"} on dve
-// CHECK: nc.tensor_scalar {{.*}}{op0 = "max", imm0 = 0.000000e+00 : f64} on dve
+// CHECK: nc.tensor_scalar {{.*}}{op0 = "max", imm0 = 0.000000e+00} on dve
 // CHECK-NOT: on act
 func.func @main(%x: tensor<32x96xf32>, %w: tensor<96x10xbf16>, %b: tensor<10xf32>) -> tensor<32x10xf32> {
   %h = hlo.convert %x : (tensor<32x96xf32>) -> tensor<32x96xbf16>

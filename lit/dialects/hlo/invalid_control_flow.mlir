@@ -218,7 +218,7 @@ func.func @f(%p: tensor<i64>, %x: tensor<4xf32>) {
 // -----
 
 func.func @f(%p: tensor<i32>, %x: tensor<4xf32>) {
-  // expected-error@+1 {{1 branches need as many operands, have 2}}
+  // expected-error@+1 {{must have one operand for each of 1 branches, has 2}}
   %r = hlo.conditional %p, %x, %x ({
   ^bb0(%a: tensor<4xf32>):
     hlo.return %a : tensor<4xf32>

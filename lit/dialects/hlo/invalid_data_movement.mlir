@@ -173,7 +173,7 @@ func.func @f(%x: tensor<4xf32>, %i: tensor<2x1xi32>, %u: tensor<3xf32>) {
 // -----
 
 func.func @f(%x: tensor<2xf32>) {
-  // expected-error@+1 {{element types must agree, tensor<2xf32> becomes tensor<3x2xf64>}}
+  // expected-error@+1 {{element types of tensor<2xf32> and tensor<3x2xf64> must agree}}
   %r = hlo.broadcast %x dimensions = [1] : (tensor<2xf32>) -> tensor<3x2xf64>
   func.return
 }

@@ -46,8 +46,8 @@ builtin.module attributes {nc.machine = "trn1", nc.phase = "virtual"} {
     %unused = nc.alloc : memref<128x8xf32, #nc.space<"sbuf">>
     %dead = nc.alloc : memref<128x8xf32, #nc.space<"sbuf">>
     %placed = nc.alloc at 0 : memref<128x8xf32, #nc.space<"sbuf">>
-    nc.memset (%dead[0:128 | 8:1 | 0]) = () {value = 0.0 : f64}
-    nc.memset (%placed[0:128 | 8:1 | 0]) = () {value = 0.0 : f64}
+    nc.memset (%dead[0:128 | 8:1 | 0]) = () {value = 0.0}
+    nc.memset (%placed[0:128 | 8:1 | 0]) = () {value = 0.0}
     nc.return
   }
 }
@@ -61,7 +61,7 @@ builtin.module attributes {nc.machine = "trn1", nc.phase = "virtual"} {
 builtin.module attributes {nc.machine = "trn1", nc.phase = "synchronised"} {
   nc.func "main" {
     %s = nc.alloc : memref<128x8xf32, #nc.space<"sbuf">>
-    nc.memset (%s[0:128 | 8:1 | 0]) = () {value = 0.0 : f64} on dve update [<1, 1>]
+    nc.memset (%s[0:128 | 8:1 | 0]) = () {value = 0.0} on dve update [<1, 1>]
     nc.tensor_copy (%s[0:128 | 8:1 | 0]) = (%s[0:128 | 8:1 | 0]) on dve wait [<1, 1>]
     nc.return
   }
@@ -94,7 +94,7 @@ builtin.module attributes {nc.machine = "trn1", nc.phase = "ordered"} {
     scf.for %i = %1 to %2 step %1 {
       nc.tensor_copy (%t[0:128 | 4:1 | 0]) = (%s[0:128 | 4:1 | 4 + 2 * %i]) on dve
     }
-    %r = nc.register_load () = (%s[0:1 | 1:1 | 0 as i32]) {low = 0 : i64, high = 3 : i64} -> index
+    %r = nc.register_load () = (%s[0:1 | 1:1 | 0 as i32]) {low = 0, high = 3} -> index
     scf.for %j = %0 to %2 step %1 {
       nc.tensor_copy (%t[0:128 | 4:1 | 0 + 4 * %j + 2 * %1]) = (%s[0:128 | 4:1 | 0 + 2 * %1]) on dve
     }

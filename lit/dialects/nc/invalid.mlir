@@ -4,7 +4,7 @@ builtin.module {
   nc.func "main" {
     %s = nc.alloc : memref<64x8xf32, #nc.space<"sbuf">>
     // expected-error@+1 {{'nc.memset' op operand 'dst' touches partitions 0 to 127 of a buffer of 64}}
-    nc.memset (%s[0:128 | 8:1 | 0]) = () {value = 0.0 : f64}
+    nc.memset (%s[0:128 | 8:1 | 0]) = () {value = 0.0}
     nc.return
   }
 }
@@ -15,7 +15,7 @@ builtin.module {
   nc.func "main" {
     %s = nc.alloc : memref<128x8xf32, #nc.space<"sbuf">>
     // expected-error@+1 {{'nc.memset' op operand 'dst' touches elements 4 to 11 of a buffer of 8 elements per partition}}
-    nc.memset (%s[0:128 | 8:1 | 4]) = () {value = 0.0 : f64}
+    nc.memset (%s[0:128 | 8:1 | 4]) = () {value = 0.0}
     nc.return
   }
 }
@@ -26,7 +26,7 @@ builtin.module {
   nc.func "main" {
     %s = nc.alloc : memref<128x8xf32, #nc.space<"sbuf">>
     // expected-error@+1 {{'nc.memset' op does not run on 'act' but on dve, pool}}
-    nc.memset (%s[0:128 | 8:1 | 0]) = () {value = 0.0 : f64} on act
+    nc.memset (%s[0:128 | 8:1 | 0]) = () {value = 0.0} on act
     nc.return
   }
 }
@@ -69,7 +69,7 @@ builtin.module {
   nc.func "main" {
     %s = nc.alloc : memref<128x8xf32, #nc.space<"sbuf">>
     // expected-error@+1 {{'nc.memset' op operand 'dst' has an empty access pattern}}
-    nc.memset (%s[0:128 | 0:1 | 0]) = () {value = 0.0 : f64}
+    nc.memset (%s[0:128 | 0:1 | 0]) = () {value = 0.0}
     nc.return
   }
 }
@@ -110,7 +110,7 @@ builtin.module {
   nc.func "main" {
     %s = nc.alloc : memref<128x8xf32, #nc.space<"sbuf">>
     // expected-error@+1 {{'nc.memset' op has no parameter 'fill'; parameters are value}}
-    nc.memset (%s[0:128 | 8:1 | 0]) = () {value = 0.0 : f64, fill = 1 : i64}
+    nc.memset (%s[0:128 | 8:1 | 0]) = () {value = 0.0, fill = 1}
     nc.return
   }
 }
@@ -133,7 +133,7 @@ builtin.module {
     %s = nc.alloc : memref<128x8xf32, #nc.space<"sbuf">>
     %p = nc.alloc : memref<8x8xf32, #nc.space<"psum">>
     // expected-error@+1 {{'nc.matmul' op parameter 'accumulate' must be 0 or 1, not 2}}
-    nc.matmul (%p[0:8 | 8:1 | 0]) = (%s[0:128 | 8:1 | 0], %s[0:128 | 8:1 | 0]) {accumulate = 2 : i64}
+    nc.matmul (%p[0:8 | 8:1 | 0]) = (%s[0:128 | 8:1 | 0], %s[0:128 | 8:1 | 0]) {accumulate = 2}
     nc.return
   }
 }
@@ -144,7 +144,7 @@ builtin.module {
   nc.func "main" {
     %s = nc.alloc : memref<128x8xf32, #nc.space<"sbuf">>
     // expected-error@+1 {{'nc.memset' op operand 'dst' is read as 'u17'; types are u64, i8}}
-    nc.memset (%s[0:128 | 8:1 | 0 as u17]) = () {value = 0.0 : f64}
+    nc.memset (%s[0:128 | 8:1 | 0 as u17]) = () {value = 0.0}
     nc.return
   }
 }
@@ -203,7 +203,7 @@ builtin.module {
   nc.func "main" {
     %s = nc.alloc : memref<128x8xf32, #nc.space<"sbuf">>
     // expected-error@+1 {{'nc.memset' op is not a transfer, so no engine can trigger it}}
-    nc.memset (%s[0:128 | 8:1 | 0]) = () {value = 0.0 : f64} on dve by sp
+    nc.memset (%s[0:128 | 8:1 | 0]) = () {value = 0.0} on dve by sp
     nc.return
   }
 }
@@ -225,7 +225,7 @@ builtin.module {
   nc.func "main" {
   ^bb0(%s : memref<128x8xf32>):
     // expected-error@+1 {{'nc.memset' op operand 'dst' is not a memref with an nc.space}}
-    nc.memset (%s[0:128 | 8:1 | 0]) = () {value = 0.0 : f64}
+    nc.memset (%s[0:128 | 8:1 | 0]) = () {value = 0.0}
     nc.return
   }
 }
@@ -236,7 +236,7 @@ builtin.module {
   nc.func "main" {
     %s = nc.alloc : memref<128x8xf32, #nc.space<"sbuf">>
     // expected-error@+1 {{'nc.tensor_reduce' op parameter 'axes' is not an integer: 1.000000e+00 : f64}}
-    nc.tensor_reduce (%s[0:128 | 1:1 | 0]) = (%s[0:128 | 8:1 | 0]) {op = "add", axes = 1.0 : f64}
+    nc.tensor_reduce (%s[0:128 | 1:1 | 0]) = (%s[0:128 | 8:1 | 0]) {op = "add", axes = 1.0}
     nc.return
   }
 }
@@ -273,7 +273,7 @@ builtin.module {
 builtin.module {
   nc.func "main" {
     // expected-error@+1 {{SSA value used before assignment}}
-    nc.memset (%s[0:128 | 8:1 | 0]) = () {value = 0.0 : f64}
+    nc.memset (%s[0:128 | 8:1 | 0]) = () {value = 0.0}
     nc.return
   }
 }

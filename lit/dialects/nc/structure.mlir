@@ -22,8 +22,8 @@ builtin.module attributes {nc.machine = "trn1"} {
     %x = nc.address_of @x : memref<2x128x64xf32, #nc.space<"hbm">>
     // CHECK: %x = nc.address_of @x : memref<2x128x64xf32, #nc.space<"hbm">>
     %a = nc.alloc : memref<128x64xf32, #nc.space<"sbuf">>
-    %r = nc.register_load () = (%x[0:1 | 1:1 | 0 as i32]) {low = 0 : i64, high = 3 : i64} on sp -> index
-    // CHECK: %r = nc.register_load () = (%x[0:1 | 1:1 | 0 as i32]) {low = 0 : i64, high = 3 : i64} on sp -> index
+    %r = nc.register_load () = (%x[0:1 | 1:1 | 0 as i32]) {low = 0, high = 3} on sp -> index
+    // CHECK: %r = nc.register_load () = (%x[0:1 | 1:1 | 0 as i32]) {low = 0, high = 3} on sp -> index
     nc.dma (%a[0:128 | 64:1 | 0]) = (%x[0:128 * 64 | 64:1 | 8 + 8192 * %i + 1 * %r]) on dma1 wait [<2, 0 + 16 * %i>] update [<2, 16>]
     // CHECK-NEXT: nc.dma (%a[0:128 | 64:1 | 0]) = (%x[0:128 * 64 | 64:1 | 8 + 8192 * %i + 1 * %r]) on dma1 wait [<2, 0 + 16 * %i>] update [<2, 16>]
     nc.return

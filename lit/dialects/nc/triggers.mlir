@@ -21,8 +21,8 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "ordered"} {
     nc.dma (%a[0:128 | 64:1 | 0]) = (%x[0:128 * 64 | 64:1 | 0]) on dma0 by sp
     nc.dma (%b[0:128 | 64:1 | 0]) = (%x[0:128 * 64 | 64:1 | 0]) on dma1 by act update [<0, 16>]
     nc.dma (%y[0:128 * 64 | 64:1 | 0]) = (%b[0:128 | 64:1 | 0]) on dma4 by pool wait [<0, 16>] update [<1, 16>]
-    nc.iota (%i[0:128 | 1:1 | 0]) = () {base = 0 : i64, channel_multiplier = 1 : i64} on pool
-    nc.dma_gather (%a[0:128 | 64:1 | 0]) = (%x[0:1 | 64:1 | 0], %i[0:128 | 1:1 | 0]) {row_stride = 256 : i64, rows = 128 : i64} on dma14
+    nc.iota (%i[0:128 | 1:1 | 0]) = () {base = 0, channel_multiplier = 1} on pool
+    nc.dma_gather (%a[0:128 | 64:1 | 0]) = (%x[0:1 | 64:1 | 0], %i[0:128 | 1:1 | 0]) {row_stride = 256, rows = 128} on dma14
     nc.return
   }
 }

@@ -1,7 +1,7 @@
 // RUN: neuron-opt %s --split-input-file --verify-diagnostics
 
 func.func @shape(%x: tensor<4x8xf32>) {
-  // expected-error@+1 {{'tile.convert_layout' op a layout does not change the shape}}
+  // expected-error@+1 {{'tile.convert_layout' op operand and result must have the same shape}}
   %0 = tile.convert_layout %x : tensor<4x8xf32> to tensor<8x4xf32, #tile.layout<sbuf, [8p1], [4f1]>>
   func.return
 }
@@ -9,7 +9,7 @@ func.func @shape(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @elements(%x: tensor<4x8xf32, #tile.layout<sbuf, [4p1], [8f1]>>) {
-  // expected-error@+1 {{'tile.convert_layout' op only a load converts elements}}
+  // expected-error@+1 {{'tile.convert_layout' op only a load may convert elements}}
   %0 = tile.convert_layout %x : tensor<4x8xf32, #tile.layout<sbuf, [4p1], [8f1]>> to tensor<4x8xbf16, #tile.layout<sbuf, [4f1], [8p1]>>
   func.return
 }
@@ -71,7 +71,7 @@ func.func @along(%x: tensor<f32>) {
 // -----
 
 func.func @begin(%x: tensor<4x8xf32>, %h: tensor<8xf32>) {
-  // expected-error@+1 {{'tile.scan' op operand 1 has the shape (8,), not (4,)}}
+  // expected-error@+1 {{'tile.scan' op operand 1 must have the shape [4], has [8]}}
   %0 = tile.scan "add" %x, %h : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
   func.return
 }
@@ -158,7 +158,7 @@ func.func @digit(%x: tensor<4xf32, #tile.layout<sbuf, [4q1]>>) {
 // -----
 
 func.func @ints(%x: tensor<4x8xi32>) {
-  // expected-error@+1 {{'tile.scan' op a recurrence is computed on floats, not on tensor<4x8xi32>}}
+  // expected-error@+1 {{'tile.scan' op element type must be float, is i32}}
   %0 = "tile.scan"(%x) <{kind = "add"}> : (tensor<4x8xi32>) -> tensor<4x8xi32>
   func.return
 }
@@ -168,5 +168,37 @@ func.func @ints(%x: tensor<4x8xi32>) {
 func.func @ints(%x: tensor<4x8xi32>) {
   // expected-error@+1 {{'tile.scan' op element type must be float, is i32}}
   %0 = tile.scan "add" %x : (tensor<4x8xi32>) -> tensor<4x8xi32>
+  func.return
+}
+
+// -----
+
+func.func @index_of_pred(%i: index) {
+  // expected-error@+1 {{'tile.index' op element type must be a number, is i1}}
+  %0 = "tile.index"(%i) : (index) -> tensor<i1>
+  func.return
+}
+
+// -----
+
+func.func @index_of_pred(%i: index) {
+  // expected-error@+1 {{'tile.index' op element type must be a number, is i1}}
+  %0 = tile.index %i : tensor<i1>
+  func.return
+}
+
+// -----
+
+func.func @mask_of_preds(%x: tensor<4x8xi1>) {
+  // expected-error@+1 {{'tile.mask' op element type must be a number, is i1}}
+  %0 = "tile.mask"(%x) <{dimension = 0 : i64, kept = 3 : i64, value = 0.0 : f64}> : (tensor<4x8xi1>) -> tensor<4x8xi1>
+  func.return
+}
+
+// -----
+
+func.func @mask_of_preds(%x: tensor<4x8xi1>) {
+  // expected-error@+1 {{'tile.mask' op element type must be a number, is i1}}
+  %0 = tile.mask %x dimension = 0 kept = 3 value = 0.0 : tensor<4x8xi1> to tensor<4x8xi1>
   func.return
 }

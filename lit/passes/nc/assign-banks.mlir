@@ -48,9 +48,9 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "ordered"} {
     nc.dma (%in[0:128 | 512:1 | 0]) = (%x[0:128 * 512 | 512:1 | 0]) on dma1
     nc.matmul (%sum[0:128 | 512:1 | 0]) = (%in[0:128 | 128:1 | 0], %in[0:128 | 512:1 | 0]) {accumulate = 0} on pe
     %zero = arith.constant 0 : index
-    %rounds = arith.constant 16 : index
+    %trips = arith.constant 16 : index
     %one = arith.constant 1 : index
-    scf.for %i = %zero to %rounds step %one {
+    scf.for %i = %zero to %trips step %one {
       nc.matmul (%p[0:128 | 512:1 | 0]) = (%in[0:128 | 128:1 | 0], %in[0:128 | 512:1 | 0]) {accumulate = 0} on pe
       nc.activation (%out[0:128 | 512:1 | 0], none) = (%p[0:128 | 512:1 | 0], none, none) {func = "gelu"} on act
       nc.matmul (%sum[0:128 | 512:1 | 0]) = (%in[0:128 | 128:1 | 0], %in[0:128 | 512:1 | 0]) {accumulate = 1} on pe

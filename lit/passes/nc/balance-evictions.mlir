@@ -21,12 +21,12 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %s = nc.alloc : memref<128x1024xf32, #nc.space<"sbuf">>
     %w = nc.alloc : memref<128x4096xf32, #nc.space<"sbuf">>
     %i = nc.alloc : memref<128x128xi32, #nc.space<"sbuf">>
-    nc.memset (%s[0:128 | 1024:1 | 0]) = () {value = 0.0 : f64} on pool
-    nc.memset (%w[0:128 | 4096:1 | 0]) = () {value = 0.5 : f64} on pool
+    nc.memset (%s[0:128 | 1024:1 | 0]) = () {value = 0.0} on pool
+    nc.memset (%w[0:128 | 4096:1 | 0]) = () {value = 0.5} on pool
     nc.matmul (%p[0:128 | 128:1 | 0]) = (%x[0:64 | 128:1 | 0], %x[0:64 | 128:1 | 0]) {accumulate = 0}
     nc.tensor_reduce (%s[0:128 | 1:1 | 1023]) = (%p[0:128 | 128:1 | 0]) {op = "add", axes = 1} on dve
-    nc.tensor_scalar (%s[0:128 | 128:1 | 0]) = (%p[0:128 | 128:1 | 0], none, %s[0:128 | 1:1 | 1023]) {op0 = "multiply", imm0 = 2.0 : f64, op1 = "add"} on dve
-    nc.activation (%s[0:128 | 128:1 | 128], none) = (%p[0:128 | 128:1 | 0], none, none) {func = "relu", bias = 1.0 : f64} on act
+    nc.tensor_scalar (%s[0:128 | 128:1 | 0]) = (%p[0:128 | 128:1 | 0], none, %s[0:128 | 1:1 | 1023]) {op0 = "multiply", imm0 = 2.0, op1 = "add"} on dve
+    nc.activation (%s[0:128 | 128:1 | 128], none) = (%p[0:128 | 128:1 | 0], none, none) {func = "relu", bias = 1.0} on act
     nc.activation (%s[0:128 | 128:1 | 256], %s[0:128 | 1:1 | 1022]) = (%p[0:128 | 128:1 | 0], none, none) {func = "copy"} on act
     nc.tensor_copy (%i[0:128 | 128:1 | 0]) = (%p[0:128 | 128:1 | 0]) on dve
     nc.activation (%w[0:128 | 4096:1 | 0], none) = (%w[0:128 | 4096:1 | 0], none, none) {func = "exp"} on act

@@ -23,9 +23,9 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "ordered"} {
     %fill = nc.alloc : memref<128x2048xf32, #nc.space<"sbuf">>
     %late = nc.alloc : memref<128x1024xf32, #nc.space<"sbuf">>
     %zero = arith.constant 0 : index
-    %rounds = arith.constant 64 : index
+    %trips = arith.constant 64 : index
     %one = arith.constant 1 : index
-    scf.for %i = %zero to %rounds step %one {
+    scf.for %i = %zero to %trips step %one {
       %tile = nc.alloc : memref<128x2048xf32, #nc.space<"sbuf">>
       nc.dma (%tile[0:128 | 2048:1 | 0]) = (%x[0:128 * 2048 | 2048:1 | 0 + 262144 * %i]) on dma1
       nc.dma (%y[0:128 * 2048 | 2048:1 | 0 + 262144 * %i]) = (%tile[0:128 | 2048:1 | 0]) on dma4

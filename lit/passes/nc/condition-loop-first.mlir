@@ -17,7 +17,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
       scf.condition(%more) %number, %r : index, index
     } do {
     ^bb0(%i: index, %q: index):
-      %next = nc.register_load () = (%n[0:1 | 1:1 | 0]) {low = 0 : i64, high = 1 : i64} -> index
+      %next = nc.register_load () = (%n[0:1 | 1:1 | 0]) {low = 0, high = 1} -> index
       scf.yield %i, %next : index, index
     }
     nc.return

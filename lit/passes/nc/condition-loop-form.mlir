@@ -10,14 +10,14 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %before = arith.constant 0 : index
     %one = arith.constant 1 : index
     %zero = arith.constant 0 : index
-    %first = nc.register_load () = (%n[0:1 | 1:1 | 0]) {low = 0 : i64, high = 1 : i64} -> index
+    %first = nc.register_load () = (%n[0:1 | 1:1 | 0]) {low = 0, high = 1} -> index
     %0:2 = scf.while (%last = %before, %r = %first) : (index, index) -> (index, index) {
       %number = arith.addi %last, %one : index
       %more = arith.cmpi ne, %r, %zero : index
       scf.condition(%more) %number, %r : index, index
     } do {
     ^bb0(%i: index, %q: index):
-      %next = nc.register_load () = (%n[0:1 | 1:1 | 0]) {low = 0 : i64, high = 1 : i64} -> index
+      %next = nc.register_load () = (%n[0:1 | 1:1 | 0]) {low = 0, high = 1} -> index
       scf.yield %i, %next : index, index
     }
     nc.return

@@ -63,7 +63,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %go = nc.alloc : memref<1x1xi32, #nc.space<"sbuf">>
     nc.dma (%s[0:128 | 64:1 | 0]) = (%x[0:128 * 64 | 64:1 | 0])
     nc.memset (%go[0:1 | 1:1 | 0]) = () {value = 1.0 : f32}
-    %first = nc.register_load () = (%go[0:1 | 1:1 | 0]) {low = 0 : i64, high = 1 : i64} -> index
+    %first = nc.register_load () = (%go[0:1 | 1:1 | 0]) {low = 0, high = 1} -> index
     %0:2 = scf.while (%last = %before, %r = %first) : (index, index) -> (index, index) {
       %number = arith.addi %last, %one : index
       %more = arith.cmpi ne, %r, %zero : index
@@ -71,9 +71,9 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     } do {
     ^bb0(%i: index, %q: index):
       nc.activation (%s[0:128 | 64:1 | 0], none) = (%s[0:128 | 64:1 | 0], none, none) {func = "copy", scale = 0.5 : f32}
-      nc.tensor_reduce (%m[0:128 | 1:1 | 0]) = (%s[0:128 | 64:1 | 0]) {op = "max", axes = 1 : i64}
+      nc.tensor_reduce (%m[0:128 | 1:1 | 0]) = (%s[0:128 | 64:1 | 0]) {op = "max", axes = 1}
       nc.tensor_scalar (%go[0:1 | 1:1 | 0]) = (%m[0:1 | 1:1 | 0], none, none) {op0 = "is_gt", imm0 = 1.0 : f32}
-      %next = nc.register_load () = (%go[0:1 | 1:1 | 0]) {low = 0 : i64, high = 1 : i64} -> index
+      %next = nc.register_load () = (%go[0:1 | 1:1 | 0]) {low = 0, high = 1} -> index
       scf.yield %i, %next : index, index
     }
     nc.dma (%y[0:128 * 64 | 64:1 | 0]) = (%s[0:128 | 64:1 | 0])

@@ -55,7 +55,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %two = arith.constant 3 : index
     %s = nc.alloc : memref<128x64xf32, #nc.space<"sbuf">>
     nc.dma (%s[0:128 | 64:1 | 0]) = (%x[0:128 * 64 | 64:1 | 0])
-    %count = nc.register_load () = (%n[0:1 | 1:1 | 0]) {low = 0 : i64, high = 1000 : i64} -> index
+    %count = nc.register_load () = (%n[0:1 | 1:1 | 0]) {low = 0, high = 1000} -> index
     scf.for %j = %zero to %two step %one {
     scf.for %i = %zero to %count step %one {
       %w = nc.alloc : memref<128x64xf32, #nc.space<"sbuf">>

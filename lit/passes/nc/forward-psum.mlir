@@ -23,7 +23,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %e = nc.alloc : memref<128x256xf32, #nc.space<"sbuf">>
     nc.tensor_reduce (%m[0:128 | 1:1 | 0]) = (%s[0:128 | 128:1 | 0]) {op = "max", axes = 1, negate = 1} on dve
     nc.activation (%e[0:128 | 128:1 | 0], none) = (%s[0:128 | 128:1 | 0], none, %m[0:128 | 1:1 | 0]) {func = "exp"} on act
-    nc.tensor_scalar (%e[0:128 | 128:1 | 128]) = (%s[0:128 | 128:1 | 128], none, none) {op0 = "multiply", imm0 = 2.0 : f64} on pool
+    nc.tensor_scalar (%e[0:128 | 128:1 | 128]) = (%s[0:128 | 128:1 | 128], none, none) {op0 = "multiply", imm0 = 2.0} on pool
     nc.dma (%y[0:128 * 256 | 256:1 | 0]) = (%e[0:128 | 256:1 | 0])
     nc.return
   }
@@ -33,11 +33,11 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
 // CHECK-NOT:  nc.tensor_copy
 // CHECK:      nc.matmul ([[R:%[a-z0-9_]+]][
 // CHECK-NEXT: nc.activation ([[S:%[a-z0-9_]+]][0:128 | 128:1 | 128], none) = ([[R]][0:128 | 128:1 | 0], none, none) {func = "copy"} on act
-// CHECK:      nc.tensor_reduce ({{.*}}) = ([[P]][0:128 | 128:1 | 0]) {op = "max", axes = 1 : i64, negate = 1 : i64} on dve
+// CHECK:      nc.tensor_reduce ({{.*}}) = ([[P]][0:128 | 128:1 | 0]) {op = "max", axes = 1, negate = 1} on dve
 // CHECK-NEXT: nc.activation ({{.*}}) = ([[P]][0:128 | 128:1 | 0], none, %m[0:128 | 1:1 | 0]) {func = "exp"} on act
 // CHECK-NEXT: nc.tensor_scalar ({{.*}}) = ([[S]][0:128 | 128:1 | 128]
 
-// STATISTICS: 1 evictions left away
-// STATISTICS: {{[1-9][0-9]+}} ns of their engines, one round of loops
+// STATISTICS: 1 evictions removed
+// STATISTICS: {{[1-9][0-9]+}} ns of their engines, one iteration of each loop
 
 // FEW:        nc.tensor_copy

@@ -12,9 +12,9 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %weights = nc.alloc "constant" : memref<128x128xbf16, #nc.space<"sbuf">>
     nc.dma (%weights[0:128 | 128:1 | 0]) = (%w[0:128 * 128 | 128:1 | 0])
     %zero = arith.constant 0 : index
-    %rounds = arith.constant 16 : index
+    %trips = arith.constant 16 : index
     %one = arith.constant 1 : index
-    scf.for %i = %zero to %rounds step %one {
+    scf.for %i = %zero to %trips step %one {
       %tile = nc.alloc : memref<128x512xbf16, #nc.space<"sbuf">>
       %sum = nc.alloc : memref<128x512xf32, #nc.space<"psum">>
       %out = nc.alloc : memref<128x512xf32, #nc.space<"sbuf">>

@@ -23,8 +23,8 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %y = nc.address_of @y : memref<6400x2xf32, #nc.space<"hbm">>
     %zero = arith.constant 0 : index
     %one = arith.constant 1 : index
-    %rounds = arith.constant 50 : index
-    scf.for %i = %zero to %rounds step %one {
+    %trips = arith.constant 50 : index
+    scf.for %i = %zero to %trips step %one {
       %a = nc.alloc : memref<128x2xf32, #nc.space<"sbuf">>
       %b = nc.alloc : memref<128x2xf32, #nc.space<"sbuf">>
       %c = nc.alloc : memref<128x2xf32, #nc.space<"sbuf">>
@@ -49,8 +49,8 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %y = nc.address_of @y : memref<6400x1024xf32, #nc.space<"hbm">>
     %zero = arith.constant 0 : index
     %one = arith.constant 1 : index
-    %rounds = arith.constant 50 : index
-    scf.for %i = %zero to %rounds step %one {
+    %trips = arith.constant 50 : index
+    scf.for %i = %zero to %trips step %one {
       %a = nc.alloc : memref<128x1024xf32, #nc.space<"sbuf">>
       %b = nc.alloc : memref<128x1024xf32, #nc.space<"sbuf">>
       %c = nc.alloc : memref<128x1024xf32, #nc.space<"sbuf">>

@@ -20,10 +20,10 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %y = nc.address_of @y : memref<32x64xf32, #nc.space<"hbm">>
     %sum = nc.alloc : memref<32x64xf32, #nc.space<"sbuf">>
     %zero = arith.constant 0 : index
-    %rounds = arith.constant 64 : index
+    %trips = arith.constant 64 : index
     %one = arith.constant 1 : index
-    nc.memset (%sum[0:32 | 64:1 | 0]) = () {value = 0.0 : f64}
-    scf.for %i = %zero to %rounds step %one {
+    nc.memset (%sum[0:32 | 64:1 | 0]) = () {value = 0.0}
+    scf.for %i = %zero to %trips step %one {
       nc.call @add(%i, %x, %sum)
     }
     nc.dma (%y[0:32 * 64 | 64:1 | 0]) = (%sum[0:32 | 64:1 | 0])

@@ -14,12 +14,12 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %y = nc.address_of @y : memref<81920x64xbf16, #nc.space<"hbm">>
     %zero = arith.constant 0 : index
     %heads = arith.constant 40 : index
-    %rounds = arith.constant 64 : index
+    %trips = arith.constant 64 : index
     %one = arith.constant 1 : index
     scf.for %h = %zero to %heads step %one {
       %c = nc.alloc : memref<32x32xbf16, #nc.space<"sbuf">>
       nc.dma (%c[0:32 | 32:1 | 0]) = (%w[0:32 * 32 | 32:1 | 0 + 1024 * %h])
-      scf.for %i = %zero to %rounds step %one {
+      scf.for %i = %zero to %trips step %one {
         %a = nc.alloc : memref<32x64xbf16, #nc.space<"sbuf">>
         %p = nc.alloc : memref<32x64xf32, #nc.space<"psum">>
         %r = nc.alloc : memref<32x64xbf16, #nc.space<"sbuf">>
@@ -64,10 +64,10 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     nc.dma (%c[0:32 | 32:1 | 0]) = (%x[0:32 * 64 | 32:1 | 0])
     %zero = arith.constant 0 : index
     %heads = arith.constant 40 : index
-    %rounds = arith.constant 64 : index
+    %trips = arith.constant 64 : index
     %one = arith.constant 1 : index
     scf.for %h = %zero to %heads step %one {
-      scf.for %i = %zero to %rounds step %one {
+      scf.for %i = %zero to %trips step %one {
         %a = nc.alloc : memref<32x64xbf16, #nc.space<"sbuf">>
         %p = nc.alloc : memref<32x64xf32, #nc.space<"psum">>
         nc.dma (%a[0:32 | 64:1 | 0]) = (%x[0:32 * 64 | 64:1 | 0 + 2048 * %i])

@@ -15,9 +15,9 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %c = nc.alloc "constant" : memref<32x32xbf16, #nc.space<"sbuf">>
     nc.dma (%c[0:32 | 32:1 | 0]) = (%w[0:32 * 32 | 32:1 | 0])
     %zero = arith.constant 0 : index
-    %rounds = arith.constant 64 : index
+    %trips = arith.constant 64 : index
     %one = arith.constant 1 : index
-    scf.for %i = %zero to %rounds step %one {
+    scf.for %i = %zero to %trips step %one {
       %a = nc.alloc : memref<32x64xbf16, #nc.space<"sbuf">>
       %p = nc.alloc : memref<32x64xf32, #nc.space<"psum">>
       %r = nc.alloc : memref<32x64xbf16, #nc.space<"sbuf">>

@@ -16,16 +16,16 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %sum = nc.alloc : memref<128x1024xf32, #nc.space<"sbuf">>
     nc.dma (%sum[0:128 | 1024:1 | 0]) = (%x[0:128 * 1024 | 1024:1 | 0])
     %zero = arith.constant 0 : index
-    %rounds = arith.constant 6 : index
+    %trips = arith.constant 6 : index
     %one = arith.constant 1 : index
-    scf.for %i = %zero to %rounds step %one {
+    scf.for %i = %zero to %trips step %one {
       %weights = nc.alloc "stream" : memref<128x128xbf16, #nc.space<"sbuf">>
       %half = nc.alloc : memref<128x1024xbf16, #nc.space<"sbuf">>
       %a = nc.alloc : memref<128x512xf32, #nc.space<"psum">>
       %b = nc.alloc : memref<128x512xf32, #nc.space<"psum">>
       nc.dma (%weights[0:128 | 128:1 | 0]) = (%w[0:128 * 128 | 128:1 | 0 + 16384 * %i])
-      nc.tensor_scalar (%half[0:128 | 512:1 | 0]) = (%sum[0:128 | 512:1 | 0], none, none) {op0 = "multiply", imm0 = 0.25 : f64} on dve
-      nc.tensor_scalar (%half[0:128 | 512:1 | 512]) = (%sum[0:128 | 512:1 | 512], none, none) {op0 = "multiply", imm0 = 0.25 : f64} on dve
+      nc.tensor_scalar (%half[0:128 | 512:1 | 0]) = (%sum[0:128 | 512:1 | 0], none, none) {op0 = "multiply", imm0 = 0.25} on dve
+      nc.tensor_scalar (%half[0:128 | 512:1 | 512]) = (%sum[0:128 | 512:1 | 512], none, none) {op0 = "multiply", imm0 = 0.25} on dve
       nc.matmul (%a[0:128 | 512:1 | 0]) = (%weights[0:128 | 128:1 | 0], %half[0:128 | 512:1 | 0]) {accumulate = 0}
       nc.matmul (%b[0:128 | 512:1 | 0]) = (%weights[0:128 | 128:1 | 0], %half[0:128 | 512:1 | 512]) {accumulate = 0}
       nc.tensor_tensor (%sum[0:128 | 512:1 | 0]) = (%sum[0:128 | 512:1 | 0], %a[0:128 | 512:1 | 0]) {op = "add"} on dve
@@ -45,7 +45,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
 // CHECK-NOT:   nc.tensor_scalar
 // CHECK:       nc.return
 
-// STATISTICS:  {{[0-9]+}} ns of a round saved by rotation
+// STATISTICS:  {{[0-9]+}} ns saved per iteration by rotation
 
 // PLAIN:       scf.for
 // PLAIN:         nc.tensor_scalar

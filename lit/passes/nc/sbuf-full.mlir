@@ -15,7 +15,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %y = nc.address_of @y : memref<128x50000xf32, #nc.space<"hbm">>
     %a = nc.alloc : memref<128x50000xf32, #nc.space<"sbuf">>
     nc.dma (%a[0:128 | 50000:1 | 0]) = (%x[0:128 * 50000 | 50000:1 | 0]) loc("x")
-    nc.tensor_scalar (%a[0:128 | 50000:1 | 0]) = (%a[0:128 | 50000:1 | 0], none, none) {op0 = "multiply", imm0 = 2.0 : f64} on dve loc("y")
+    nc.tensor_scalar (%a[0:128 | 50000:1 | 0]) = (%a[0:128 | 50000:1 | 0], none, none) {op0 = "multiply", imm0 = 2.0} on dve loc("y")
     nc.dma (%y[0:128 * 50000 | 50000:1 | 0]) = (%a[0:128 | 50000:1 | 0]) loc("y")
     nc.return
   }

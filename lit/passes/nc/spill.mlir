@@ -11,7 +11,7 @@
 
 // CHECK: nc.variable "[[V:spill[0-9]+]]" : "spill" memref<128x512xf32, #nc.space<"hbm">>
 // CHECK: nc.dma (%sum_spill[0:128 * 512 | 512:1 | 0]) = (%sum[0:128 | 512:1 | 0]) on dma12 attributes {nc.spill}
-// CHECK: nc.memset (%zeros_reload[0:128 | 512:1 | 0]) = () {value = 0.000000e+00 : f64} on dve attributes {nc.spill}
+// CHECK: nc.memset (%zeros_reload[0:128 | 512:1 | 0]) = () {value = 0.000000e+00} on dve attributes {nc.spill}
 // CHECK: nc.dma (%in_reload[0:128 | 512:1 | 0]) = (%x[0:128 * 512 | 512:1 | 0]) on dma1 attributes {nc.spill}
 // CHECK: nc.dma (%sum_reload[0:128 | 512:1 | 0]) = (%sum_spill[0:128 * 512 | 512:1 | 0]) on dma8 attributes {nc.spill}
 // CHECK: nc.tensor_tensor (%d[0:128 | 512:1 | 0]) = (%d[0:128 | 512:1 | 0], %sum_reload[0:128 | 512:1 | 0])
@@ -20,7 +20,7 @@
 
 // STAT: 2 buffers filled again
 // STAT: 524288 bytes filled again
-// STAT: 1 rounds
+// STAT: 1 iterations
 // STAT: 262144 spill bytes loaded
 // STAT: 262144 spill bytes stored
 // STORED-NOT: filled again

@@ -56,9 +56,9 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %line = nc.alloc : memref<128x1024xf32, #nc.space<"sbuf">>
     nc.dma (%line[0:128 | 1024:1 | 0]) = (%l[0:128 * 1024 | 1024:1 | 0])
     %zero = arith.constant 0 : index
-    %rounds = arith.constant 64 : index
+    %trips = arith.constant 64 : index
     %one = arith.constant 1 : index
-    scf.for %i = %zero to %rounds step %one {
+    scf.for %i = %zero to %trips step %one {
       %tile = nc.alloc : memref<128x2048xf32, #nc.space<"sbuf">>
       nc.dma (%tile[0:128 | 2:1024, 1024:1 | 0]) = (%x[0:128 * 2048 | 2:1024, 1024:1 | 0 + 262144 * %i])
       nc.tensor_tensor (%tile[0:128 | 2:1024, 1024:1 | 0]) = (%tile[0:128 | 2:1024, 1024:1 | 0], %line[0:128 | 2:0, 1024:1 | 0]) {op = "add"} on dve

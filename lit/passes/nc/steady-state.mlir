@@ -10,16 +10,16 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %y = nc.address_of @y : memref<8192x64xbf16, #nc.space<"hbm">>
     %z = nc.address_of @z : memref<8192x64xbf16, #nc.space<"hbm">>
     %zero = arith.constant 0 : index
-    %rounds = arith.constant 64 : index
+    %trips = arith.constant 64 : index
     %one = arith.constant 1 : index
-    scf.for %i = %zero to %rounds step %one {
+    scf.for %i = %zero to %trips step %one {
       %a = nc.alloc : memref<128x64xbf16, #nc.space<"sbuf">>
       %r = nc.alloc : memref<128x64xbf16, #nc.space<"sbuf">>
       nc.dma (%a[0:128 | 64:1 | 0]) = (%x[0:128 * 64 | 64:1 | 0 + 8192 * %i])
       nc.activation (%r[0:128 | 64:1 | 0], none) = (%a[0:128 | 64:1 | 0], none, none) {func = "relu"}
       nc.dma (%y[0:128 * 64 | 64:1 | 0 + 8192 * %i]) = (%r[0:128 | 64:1 | 0])
     }
-    scf.for %j = %zero to %rounds step %one {
+    scf.for %j = %zero to %trips step %one {
       %a = nc.alloc : memref<128x64xbf16, #nc.space<"sbuf">>
       nc.dma (%a[0:128 | 64:1 | 0]) = (%x[0:128 * 64 | 64:1 | 0 + 8192 * %j])
       nc.dma (%z[0:128 * 64 | 64:1 | 0 + 8192 * %j]) = (%a[0:128 | 64:1 | 0])

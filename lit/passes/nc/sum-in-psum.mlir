@@ -16,7 +16,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %u = nc.alloc : memref<64x128xbf16, #nc.space<"sbuf">>
     nc.dma (%u[0:64 | 128:1 | 0]) = (%w[0:64 * 128 | 128:1 | 0])
     %h = nc.alloc : memref<64x16xbf16, #nc.space<"sbuf">>
-    nc.memset (%h[0:64 | 16:1 | 0]) = () {value = 0.0 : f64} on pool
+    nc.memset (%h[0:64 | 16:1 | 0]) = () {value = 0.0} on pool
     %p = nc.alloc : memref<128x512xf32, #nc.space<"psum">>
     %q = nc.alloc : memref<128x512xf32, #nc.space<"psum">>
     %zero = arith.constant 0 : index
@@ -46,11 +46,11 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
 // CHECK:      [[EYE:%[a-z0-9_]+]] = nc.alloc "constant"
 // CHECK:      scf.for %i =
 // CHECK:      [[BANK:%[a-z0-9_]+]] = nc.alloc : memref<128x512xf32, #nc.space<"psum">>
-// CHECK-NEXT: nc.matmul ([[BANK]][0:64 | 32:1 | 0]) = ([[EYE]][0:64 | 64:1 | 0], %a[0:64 | 2:320, 16:1 | 0 + 16 * %i]) {accumulate = 0 : i64} on pe attributes {nc.early}
+// CHECK-NEXT: nc.matmul ([[BANK]][0:64 | 32:1 | 0]) = ([[EYE]][0:64 | 64:1 | 0], %a[0:64 | 2:320, 16:1 | 0 + 16 * %i]) {accumulate = 0} on pe attributes {nc.early}
 // CHECK-NOT:  nc.tensor_tensor {{.*}}"add"
-// CHECK:      nc.matmul ([[BANK]][0:64 | 16:1 | 0]) = (%u[0:64 | 64:1 | 0], {{.*}}) {accumulate = 1 : i64} on pe
+// CHECK:      nc.matmul ([[BANK]][0:64 | 16:1 | 0]) = (%u[0:64 | 64:1 | 0], {{.*}}) {accumulate = 1} on pe
 // CHECK-NOT:  nc.tensor_tensor {{.*}}"add"
-// CHECK:      nc.matmul ([[BANK]][0:64 | 16:1 | 16]) = (%u[0:64 | 64:1 | 64], {{.*}}) {accumulate = 1 : i64} on pe
+// CHECK:      nc.matmul ([[BANK]][0:64 | 16:1 | 16]) = (%u[0:64 | 64:1 | 64], {{.*}}) {accumulate = 1} on pe
 // CHECK:      nc.activation ({{.*}}) = ([[BANK]][0:64 | 16:1 | 0], none, none) {func = "sigmoid"} on act
 // CHECK-NEXT: nc.activation ({{.*}}) = ([[BANK]][0:64 | 16:1 | 16], none, none) {func = "tanh"} on act
 

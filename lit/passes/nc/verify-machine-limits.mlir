@@ -6,7 +6,7 @@ builtin.module attributes {nc.machine = "inf1"} {
   nc.func "main" {
     %a = nc.alloc : memref<128x8xf32, #nc.space<"sbuf">>
     // expected-error@+1 {{nc.memset (pool): inf1 has no pool engine}}
-    nc.memset (%a[0:128 | 8:1 | 0]) = () {value = 0.0 : f64} on pool
+    nc.memset (%a[0:128 | 8:1 | 0]) = () {value = 0.0} on pool
     nc.return
   }
 }
@@ -17,7 +17,7 @@ builtin.module attributes {nc.machine = "trn1"} {
   nc.func "main" {
     %p = nc.alloc : memref<128x8xf32, #nc.space<"psum">>
     // expected-error@+1 {{operand 'dst': pool cannot write PSUM, only SBUF}}
-    nc.memset (%p[0:128 | 8:1 | 0]) = () {value = 0.0 : f64} on pool
+    nc.memset (%p[0:128 | 8:1 | 0]) = () {value = 0.0} on pool
     nc.return
   }
 }
@@ -39,7 +39,7 @@ builtin.module attributes {nc.machine = "inf1"} {
   nc.func "main" {
     %a = nc.alloc : memref<128x8xf8E4M3, #nc.space<"sbuf">>
     // expected-error@+1 {{operand 'dst': inf1 has no data type f8e4m3}}
-    nc.memset (%a[0:128 | 8:1 | 0]) = () {value = 0.0 : f64} on dve
+    nc.memset (%a[0:128 | 8:1 | 0]) = () {value = 0.0} on dve
     nc.return
   }
 }
@@ -60,7 +60,7 @@ builtin.module attributes {nc.machine = "trn1"} {
   nc.func "main" {
     %a = nc.alloc : memref<128x32xf32, #nc.space<"sbuf">>
     // expected-error@+1 {{operand 'dst' has 5 free dims; the limit is 4}}
-    nc.memset (%a[0:128 | 2:16, 2:8, 2:4, 2:2, 2:1 | 0]) = () {value = 0.0 : f64} on dve
+    nc.memset (%a[0:128 | 2:16, 2:8, 2:4, 2:2, 2:1 | 0]) = () {value = 0.0} on dve
     nc.return
   }
 }
@@ -71,7 +71,7 @@ builtin.module attributes {nc.machine = "trn1"} {
   nc.func "main" {
     %a = nc.alloc : memref<128x4096xf32, #nc.space<"psum">>
     // expected-error@+1 {{operand 'dst' has 8192 elements per partition; the limit in PSUM is 4096}}
-    nc.memset (%a[0:128 | 4096:1, 2:0 | 0]) = () {value = 0.0 : f64} on dve
+    nc.memset (%a[0:128 | 4096:1, 2:0 | 0]) = () {value = 0.0} on dve
     nc.return
   }
 }
@@ -178,7 +178,7 @@ builtin.module attributes {nc.machine = "trn1"} {
   nc.func "main" {
     %a = nc.alloc : memref<128x8xf32, #nc.space<"sbuf">>
     // expected-error@+1 {{uses semaphore 999; trn1 has}}
-    nc.memset (%a[0:128 | 8:1 | 0]) = () {value = 0.0 : f64} on dve update [<999, 1>]
+    nc.memset (%a[0:128 | 8:1 | 0]) = () {value = 0.0} on dve update [<999, 1>]
     nc.return
   }
 }
@@ -189,7 +189,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "allocated"} {
   nc.func "main" {
     %a = nc.alloc at 180200 : memref<128x8xf32, #nc.space<"sbuf">>
     // expected-error@+1 {{nc.memset (dve): touches bytes 180200 to 180231 of SBUF, which has 180224 per partition}}
-    nc.memset (%a[0:128 | 8:1 | 0]) = () {value = 0.0 : f64} on dve
+    nc.memset (%a[0:128 | 8:1 | 0]) = () {value = 0.0} on dve
     nc.return
   }
 }

@@ -4,7 +4,7 @@ builtin.module attributes {nc.machine = "trn1"} {
   nc.func "main" {
     %a = nc.alloc : memref<128x64xf32, #nc.space<"sbuf">>
     // expected-error@+1 {{operand 'dst' starts at partition 16; 32 partitions may start at 0, 32, 64, 96}}
-    nc.memset (%a[16:32 | 64:1 | 0]) = () {value = 0.0 : f64} on dve
+    nc.memset (%a[16:32 | 64:1 | 0]) = () {value = 0.0} on dve
     nc.return
   }
 }
@@ -150,11 +150,11 @@ builtin.module attributes {nc.machine = "trn1"} {
   nc.func "main" {
     %a = nc.alloc : memref<128x64xf32, #nc.space<"sbuf">>
     %zero = arith.constant 0 : index
-    %rounds = arith.constant 5 : index
+    %trips = arith.constant 5 : index
     %one = arith.constant 1 : index
-    scf.for %i = %zero to %rounds step %one {
+    scf.for %i = %zero to %trips step %one {
       // expected-error@+1 {{nc.memset (no engine yet): touches bytes 0 to 319 of a buffer of 256 bytes per partition}}
-      nc.memset (%a[0:128 | 16:1 | 0 + 16 * %i]) = () {value = 0.0 : f64}
+      nc.memset (%a[0:128 | 16:1 | 0 + 16 * %i]) = () {value = 0.0}
     }
     nc.return
   }

@@ -26,7 +26,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %zero = nc.alloc : memref<128x128xf32, #nc.space<"sbuf">>
     nc.dma (%a[0:128 | 384:1 | 0]) = (%x[0:128 * 384 | 384:1 | 0])
     nc.dma (%b[0:128 | 384:1 | 0]) = (%v[0:128 * 384 | 384:1 | 0])
-    nc.memset (%zero[0:128 | 128:1 | 0]) = () {value = 0.0 : f64}
+    nc.memset (%zero[0:128 | 128:1 | 0]) = () {value = 0.0}
     nc.matmul (%sum[0:128 | 128:1 | 0]) = (%a[0:128 | 128:1 | 0], %b[0:128 | 128:1 | 0]) {accumulate = 0}
     nc.matmul (%sum[0:128 | 128:1 | 0]) = (%a[0:128 | 128:1 | 128], %b[0:128 | 128:1 | 128]) {accumulate = 1}
     nc.matmul (%sum[0:128 | 128:1 | 0]) = (%a[0:128 | 128:1 | 256], %b[0:128 | 128:1 | 256]) {accumulate = 1}

@@ -2,7 +2,7 @@
 
 // A computed number seen through a strided slice has a layout with gaps. Its other layout is filled.
 // CHECK: %[[N:.*]] = nc.alloc : memref<112x64xf32, #nc.space<"sbuf">>
-// CHECK-NEXT: nc.memset (%[[N]][0:112 | 64:1 | 0]) = () {value = 2.000000e+00 : f64}
+// CHECK-NEXT: nc.memset (%[[N]][0:112 | 64:1 | 0]) = () {value = 2.000000e+00}
 // CHECK-NOT: nc.transpose
 
 builtin.module attributes {nc.machine = "trn1"} {

@@ -104,7 +104,7 @@ class Origins:
         if isinstance(location, str):
             found = self._known.get(location)
             if found is None:
-                self._known[location] = Origin()  # what an alias of itself refers to
+                self._known[location] = Origin()  # breaks cycles of aliases
                 found = self._resolve(self._aliases.get(location), depth + 1)
                 self._known[location] = found
             return found

@@ -67,7 +67,7 @@ class Conditions:
         return [node.inputs[merged.on_true if known else merged.on_false]]
 
     def build(self, b: BlockBuilder, node: Node, values: Mapping[Ref, Value]) -> list[Value]:
-        """Return the merged value, and the number of the input that arrived."""
+        """Return the merged value, and the index of the input that arrived."""
         merged = self.merged(node)
         predicate = values[merged.predicate]
         known = _known(b, predicate)

@@ -37,7 +37,7 @@ class Function:
 
     @cached_property
     def same(self) -> frozenset[int]:
-        """Return the results that are the argument with the same number."""
+        """Return the indices of results that are the argument with the same index."""
         found = zip(self.arguments, self.results, strict=False)
         return frozenset(
             i for i, (name, ref) in enumerate(found) if self.table.source(ref) == (name, 0)

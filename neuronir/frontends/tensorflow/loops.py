@@ -33,7 +33,8 @@ def static_loop(
 ) -> list[Value]:
     """Build hlo.while over the state.
 
-    `same` numbers the values that the body returns unchanged. They are not carried, so known values
+    `same` are the indices of values that the body returns unchanged. They are not carried, so known
+    values
     stay known in the body. If the element shape of a list is unknown, a trial build of the body
     finds it.
     """

@@ -23,7 +23,7 @@ Ints = tuple[int, ...]
 class Call:
     """A function of the library, which builds its body in a builder's block.
 
-    `same` numbers the results that are the argument with the same number.
+    `same` are the indices of results that are the argument with the same index.
     """
 
     build: Callable[[BlockBuilder, Sequence[Value]], list[Value]]

@@ -62,7 +62,8 @@ def export(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = N
     """Export a module or function on example arguments, as a torch.export.ExportedProgram.
 
     Operators that cannot be imported directly are decomposed. NIR_TORCH001 says why torch cannot
-    export the model, NIR_TORCH009 that it is none, NIR_TORCH015 that a tensor is not on the CPU.
+    export the model, NIR_TORCH009 that it is not a model, NIR_TORCH015 that a tensor is not on the
+    CPU.
     Python state that the model changes is a warning, or NIR_TORCH014 if the results depend on it.
     """
     module = _module(model)
@@ -114,7 +115,7 @@ def _captured(module: nn.Module, model: Any, args: Sequence[Any], kwargs: Mappin
             raise
         try:
             return _traced(model, args)
-        # what torch.export says of the model helps more; the other failure is its cause
+        # the error of torch.export describes the model better; the other failure is its cause
         except Exception as other:
             raise error from other
 

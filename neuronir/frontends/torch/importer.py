@@ -45,8 +45,8 @@ class Imported:
 class Importer:
     """Builds the module of one exported program.
 
-    `keep` tells for the name of a parameter or buffer whether it stays a parameter of the module;
-    the others become constants.
+    `keep` returns whether the parameter or buffer of a name stays a parameter of the module; the
+    others become constants.
     """
 
     def __init__(self, program: Any, name: str, keep: Callable[[str], bool] | None = None) -> None:

@@ -112,7 +112,7 @@ def _packed(padded: Any, lengths: Any, batch_first: bool) -> tuple[Padded, Lengt
     """Return the data and sizes of a PackedSequence."""
     by_step = padded.transpose(0, 1) if batch_first else padded
     sizes = Lengths(lengths, by_step.shape[0])
-    # whatever the padding is, it must not become NaN
+    # the padding is arbitrary, but must not become NaN
     return Padded(torch.where(sizes.outside(), torch.zeros_like(by_step), by_step)), sizes
 
 

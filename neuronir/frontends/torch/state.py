@@ -247,7 +247,7 @@ class _Calls:
                 if tracer is not None:
                     sys.settrace(tracer)
                 return list(pytree.tree_leaves(self._module(*args, **kwargs)))
-            except Exception:  # of the user's model: `check` tells that a second call fails
+            except Exception:  # of the user's model: `check` reports that a second call fails
                 return None
             finally:
                 sys.settrace(before)
@@ -263,7 +263,7 @@ class _Lines:
         """The first line that changes each value, by its name."""
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
-        """Blame the line before for what has changed since."""
+        """Attribute all changes since the last event to the previous line."""
         if not is_user_file(frame.f_code.co_filename):
             return None
         self._look()

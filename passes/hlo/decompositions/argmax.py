@@ -19,7 +19,9 @@ _INDICES = (0, 1, 2, 7)
 
 
 def _samples(block: Block) -> list[Array] | None:
-    """Return all pairs of (value, index) pairs from a few sample values, as four arrays."""
+    """Return sample values and indices of both sides of a comparison, in all combinations, as four
+    arrays.
+    """
     types = [element(arg) for arg in block.args]
     if types[0] != types[2] or types[1] != types[3] or not is_integer(types[1]):
         return None

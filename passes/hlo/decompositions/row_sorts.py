@@ -392,7 +392,8 @@ def _room(words: SSAValue) -> int:
 def _merged_words(x: SSAValue, order: _Order, e: Emitter) -> SSAValue:
     """Return the bits as ordered integers, with gaps for zeros and NaN by position.
 
-    Zeros are below zero and NaN beyond infinity, each as twice the position plus the sign.
+    Codes of zeros are negative and codes of NaN are beyond infinity, each as twice the position
+    plus the sign.
     """
     bits, room = e.bitcast(x, i32), _room(x)
     place = e.iota(shape(x), len(shape(x)) - 1, i32)

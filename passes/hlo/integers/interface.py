@@ -16,7 +16,7 @@ u32 words in the program, by number.
 
 
 def pass_words(module: ModuleOp) -> None:
-    """Make u64 arguments and results of the entry arrays of words, u32[..., 2].
+    """Turn the u64 arguments and results of the entry function into arrays of words, u32[..., 2].
 
     Module attributes name them, so that the runtime converts at the interface.
     """

@@ -436,7 +436,8 @@ class Converter(Transfers):
     def _packed(self, value: Value) -> Form:
         """Write the distinct elements of a value to HBM in row-major order, and return that copy.
 
-        It serves views that need a factor of a dimension that every other copy splits differently.
+        Used for views that need a factor of a dimension, if all other copies split the dimension
+        differently.
         """
         layout = widest(value.support, self.machine.partitions)
         chip = self.ensure(value, layout, positions(layout))

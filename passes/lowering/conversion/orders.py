@@ -44,7 +44,9 @@ class Orders(KnownValues):
         """
         free = remaining(value.support, [a for a, _ in form.partition])
         if free is None:
-            raise NeuronError("NIR_LOW003", "a factor lies across the layout of a value")
+            raise NeuronError(
+                "NIR_LOW003", "a factor spans several digits of the layout of a value"
+            )
         buffer = self.emitter.sbuf(form.partitions, elements_of(free), value.dtype)
         result = Form(buffer, form.partition, dense(free), copies=form.copies)
         dims = walked([result, form], free)

@@ -2,7 +2,7 @@
 
 The users of a value are examined for some ops downstream, which may be in the following layers; the
 contents of regions do not matter. The last layers, which see the end of the program, are therefore
-excluded. So is the first, whose inputs come from elsewhere.
+excluded. The first layer is excluded too, because its inputs do not come from a layer.
 """
 
 from collections.abc import Mapping, Sequence

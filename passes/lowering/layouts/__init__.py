@@ -1,1 +1,1 @@
-"""Represent layouts of values on partitions and the free axis, and what users want."""
+"""Represent layouts of values on partitions and the free axis, and the layouts that users want."""

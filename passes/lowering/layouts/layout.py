@@ -211,7 +211,7 @@ def _inside(a: Atom, other: Atom) -> int | None:
         return 1
     if a.ragged or other.ragged:
         whole = not other.ragged and a.unit % other.stride == 0
-        if whole and a.unit * a.extent <= other.end:  # a tile of a dimension that is whole
+        if whole and a.unit * a.extent <= other.end:  # the dimension is whole, not tiled
             return a.stride // other.stride
         return None
     if a.stride % other.stride == 0 and a.end <= other.end:

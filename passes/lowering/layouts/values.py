@@ -184,7 +184,7 @@ def rename_dims(source: Value, shape: Sequence[int], dims: Sequence[int]) -> Val
     support: list[Atom] = []
     for a in source.support:
         parts = forward(a)
-        if parts is None:  # atoms of a dimension that the support does not divide: take it whole
+        if parts is None:  # the support does not divide the dimension: take all of it
             parts = [(b, 1) for b in dim_atoms(shape, [d for _, d in pairs])]
         support.extend(part for part, _ in parts)
     support.sort(key=lambda a: -a.stride)

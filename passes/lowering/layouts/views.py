@@ -77,7 +77,7 @@ def walked(forms: Sequence[Form], atoms: Sequence[Atom]) -> list[Dim]:
     """Return `plan`, which must exist."""
     dims = plan(forms, atoms)
     if dims is None:
-        raise NeuronError("NIR_LOW003", "a factor lies across the layout of a value")
+        raise NeuronError("NIR_LOW003", "a factor spans several digits of the layout of a value")
     return dims
 
 

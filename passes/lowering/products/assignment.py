@@ -5,7 +5,8 @@ result want the longer side there, the dot can compute it directly, or compute t
 that PE then transposes, 128 x 128 at a time, with a second eviction. The first may take more PE
 time (short moving operands do not amortise the overhead of a matmul); the second always takes more
 of the PSUM port. The choice therefore depends on the bottleneck of the whole block: it minimises
-the time of the busiest resource, then the sum of all. Equal dots are decided alike. Dots without a
+the time of the busiest resource, then the sum of all. Equal dots get the same choice. Dots without
+a
 constant, whose operands DMA loads in memory order, are decided by PE time alone.
 """
 
@@ -258,7 +259,7 @@ def choose_sides(
 ) -> dict[DotOp, int]:
     """Return the stationary operands (0, 1) of the dots among `ops` with a wanted side.
 
-    `want` tells which side users want on partitions. `dma_ns` is the DMA time. All other dots count
+    `want` is the side that users want on partitions. `dma_ns` is the DMA time. All other dots count
     with their FLOPs at the peak rate. `twins` maps ops to others with equal users.
     """
     found: dict[DotOp, tuple[Product, int]] = {}

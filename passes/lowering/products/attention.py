@@ -98,7 +98,7 @@ class _Line:
 
     @property
     def width(self) -> int:
-        """Return the positions of a tile, which is on partitions somewhere."""
+        """Return the positions of a tile, all of which fit on partitions."""
         return self.inner[0].size
 
     def number(self, which: int, place: int) -> int:

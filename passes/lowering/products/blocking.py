@@ -22,7 +22,7 @@ class Problem:
     """A dot [m, k] @ [k, n] of arrays in HBM.
 
     `dtype` is the operand type, `loaded` are the types of the two arrays, and `result` is the type
-    of the result. `across` tells for each array whether its contraction is along its rows, so that
+    of the result. `across` states, for each array, whether it is contracted along its rows, so that
     PE must transpose it.
     """
 

@@ -221,7 +221,7 @@ class Dot:
             parts = [(side, self.state.converter.in_order(side.value, m)) for side, m in parts]
             columns = columns_of(parts[0][1], moving.free)
         if columns is None:
-            raise NeuronError("NIR_LOW003", "a factor of a dot lies across dimensions")
+            raise NeuronError("NIR_LOW003", "a factor of a dot spans several dimensions")
         blocks = column_blocks(evict.cut(columns), self.bank)
         tiles = self._tiles(partition, [p.mine for p in stationary.free])
         s_parts = [(side, self._walkable(side, s, tiles)) for side, s in s_parts]

@@ -4,8 +4,8 @@ With rows on the free axis the statistics are cheap, but PE transposes the resul
 contract it. With rows along partitions the statistics are dots with ones, and nothing is
 transposed. The preceding dots must then also produce their columns on partitions, which takes more
 PE time if there are few rows. Both are compared with all dots of the block, by the criterion of
-assignment.py: the busiest resource. Norms of one shape are decided alike, because those of
-successive layers work on one sum.
+assignment.py: the busiest resource. Norms of the same shape get the same choice, because the norms
+of successive layers read the same residual sum.
 """
 
 from collections import Counter

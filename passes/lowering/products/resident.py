@@ -230,7 +230,7 @@ class Resident(BlockProduct):
     def _rest(self, parts: Sequence[Part], begin: Begin) -> None:
         """Emit the other columns of the first rows, as many at once as all banks hold.
 
-        These columns are still being loaded as well.
+        These columns are still being loaded, too.
         """
         for group in even(self.cuts(parts[0])[begin.columns :], BANKS):
             most = self.state.machine.psum_banks // len(group)

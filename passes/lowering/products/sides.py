@@ -55,7 +55,7 @@ def apart(pairs: Sequence[Pair], support: Sequence[Atom]) -> list[Pair]:
             continue
         parts = split_at(pair.mine, {c for s in support for c in (s.stride, s.end)})
         if parts is None:
-            raise NeuronError("NIR_LOW003", "a factor of a dot lies across dimensions")
+            raise NeuronError("NIR_LOW003", "a factor of a dot spans several dimensions")
         base, scale, inner = pair.mine.stride, pair.other.stride, pair.mine.size
         for k, part in enumerate(parts):
             inner //= part.size
@@ -72,7 +72,7 @@ def moved(part: Atom, pairs: Sequence[Pair]) -> Atom:
             return Atom(
                 part.size, part.stride // base * scale, part.unit // base * scale, part.extent
             )
-    raise NeuronError("NIR_LOW003", "a factor of a dot lies across dimensions")
+    raise NeuronError("NIR_LOW003", "a factor of a dot spans several dimensions")
 
 
 def translate(number: int, pairs: Sequence[Pair]) -> int:

@@ -57,7 +57,8 @@ class Terms:
             return
         biases = self.epilogue.biases
         if self.epilogue.scale != 1.0 and biases and self._along_columns(biases[0]):
-            self.row_terms = [(AluOp.ADD, self.spread(biases[0]))]  # PSUM would scale it as well
+            # A bias that is added in PSUM would be scaled, too.
+            self.row_terms = [(AluOp.ADD, self.spread(biases[0]))]
             return
         if self.epilogue.factor is not None:
             self.factor = self.spread(self.epilogue.factor)

@@ -84,7 +84,7 @@ def rest_of(mine: Sequence[Atom], atoms: Sequence[Atom]) -> list[Atom]:
     for m in mine:
         parts = split_at(m, cuts)
         if parts is None and any(a.unit < m.end and m.stride < a.reach for a in ragged):
-            raise NeuronError("NIR_LOW003", "tiles of a factor of a dot lie across dimensions")
+            raise NeuronError("NIR_LOW003", "tiles of a factor of a dot span several dimensions")
         for b in parts or (m,):
             tiled = any(a.unit <= b.stride and b.end <= a.reach for a in ragged)
             if not tiled and not any(within(b, a) for a in atoms):

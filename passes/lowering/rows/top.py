@@ -65,7 +65,8 @@ def _largest(emitter: Emitter, row: TopRow, codes: bool) -> None:
     best = View(emitter.sbuf(partitions, wide, DType.F32), 0, partitions, ((1, EIGHT),))
     where = View(emitter.sbuf(partitions, wide, DType.U32), 0, partitions, ((1, EIGHT),))
     here = row.elements
-    rests: list[View] = []  # taken in turn: no instruction may write what it reads at other places
+    # Two buffers in turn: an instruction must not overwrite elements that it still reads.
+    rests: list[View] = []
 
     def other() -> View:
         if len(rests) < 2:

@@ -65,7 +65,7 @@ def lower_gather(state: Lowering, op: Operation) -> None:
     shape = operand.shape
     lead = (*batching, *(d for d in start_map if d not in batching and sizes[d] < shape[d]))
     limits = [n if d in lead else sizes[d] for d, n in enumerate(shape)]
-    if limits != list(shape):  # a dimension that no index moves is cut from its start
+    if limits != list(shape):  # without an index, the window of a dimension begins at 0
         operand = slice_value(operand, [0] * len(shape), limits, [1] * len(shape))
     index_shape = [n for i, n in enumerate(indices.shape) if i != vector_dim]
     moving = [d for d in lead if d not in batching]

@@ -125,7 +125,8 @@ def peak_bytes(
     """Return the bytes that are live at once in program order, without views.
 
     A parameter counts from its first use, and a constant at each use (it can be loaded again).
-    Constant tables that gathers read from HBM and the inside of attention count nothing. A dot
+    Constant tables that gathers read from HBM and the intermediate values of attention are not
+    counted. A dot
     counts as the value after its eviction. Values in `same` are replaced by their representatives.
     """
     inside = attention_inside(ops, machine)

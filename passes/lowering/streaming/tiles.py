@@ -97,7 +97,7 @@ class _Cut:
         for whole, step in pairs:
             split = (whole,) if whole.ragged else split_at(whole, self.cuts)
             if split is None:
-                raise ValueError("a factor lies across dimensions")
+                raise ValueError("a factor spans several dimensions")
             for a in split:
                 self._part(a, step * (a.stride // whole.stride), out, moved)
         return out, moved
@@ -114,21 +114,21 @@ class _Cut:
             out.append((Atom(a.size, low * k, a.unit // self.old[d] * k, a.extent), step))
             return
         if a.ragged:
-            raise ValueError("a factor lies across tiles")
+            raise ValueError("a factor spans several tiles")
         size, rows, k = self.tile.size, self.tile.rows, self.new[d]
         if low * a.size <= size:
             kept = min(a.size, rows // low)
             if rows % low or (kept < a.size and rows % (low * a.size) and rows != low * kept):
-                raise ValueError("a factor lies across tiles")
+                raise ValueError("a factor spans several tiles")
             if kept > 1:
                 out.append((atom(kept, low * k), step))
         elif low >= size:
             if low != size:
-                raise ValueError("a factor lies across tiles")
+                raise ValueError("a factor spans several tiles")
             moved.append(step)
         else:
             if size % low or rows % low:
-                raise ValueError("a factor lies across tiles")
+                raise ValueError("a factor spans several tiles")
             if rows // low > 1:
                 out.append((atom(rows // low, low * k), step))
             moved.append(step * (size // low))

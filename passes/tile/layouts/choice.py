@@ -51,7 +51,7 @@ class Choice(Copies):
         self.given: dict[SSAValue, Partition] = {}  # for arrays that loops assemble or carry
         self.moves = False  # whether the converted operand is the moving operand of a dot
 
-    # what is made of a choice
+    # apply the choices
 
     def joined(
         self, op: Operation, plan: Plan, places: Sequence[Place | None]

@@ -46,7 +46,7 @@ class Place:
 def place(shape: Sequence[int], partition: Partition, order: Iterable[Atom] = ()) -> Place:
     """Return the place with the other digits dense on the free axis.
 
-    Digits of `order` come in their order, then, innermost, the remaining ones, outermost first.
+    Digits of `order` are outermost, in that order; the remaining digits follow, outermost first.
     """
     order = list(order)
     edges = {c for a in order for c in (a.stride, a.end)}

@@ -190,7 +190,7 @@ class Writer(Choice):
             if in_pieces(view, where):
                 where = place(shape_of(current), where.partition)
                 current = self._converted(current, where, op)
-            mine = view.clone({view.operands[0]: current})  # other readers see it elsewhere
+            mine = view.clone({view.operands[0]: current})  # other users keep their own copy
             assert op.parent is not None
             op.parent.insert_op_before(mine, op)
             where = see(mine, where)

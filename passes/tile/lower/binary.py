@@ -305,8 +305,8 @@ def _over_number(
 def lower_select(state: Lower, op: Operation) -> None:
     """Copy one value, then overwrite it with the other where the predicate holds.
 
-    The result may have the buffer of a state of a loop that is an operand. The value that lies
-    there is the one that is copied, because the copy overwrites it.
+    The result may have the buffer of a state of a loop that is an operand. The value already stored
+    there is the one to copy, because the copy overwrites it.
     """
     predicate = Held(state.held(op.operands[0]), DType.BOOL)
     on_true, on_false = (state.get(v) for v in op.operands[1:])

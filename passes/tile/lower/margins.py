@@ -1,7 +1,7 @@
 """Load arrays with padding around them, and store arrays without their padding.
 
 The transfer itself performs `hlo.pad` of an array in HBM, and `hlo.slice` of a value that is only
-stored to HBM. It moves the boxes of the array that are contiguous in the layout on the chip.
+stored to HBM. It moves the array box by box; each box is contiguous in the layout on the chip.
 """
 
 from collections.abc import Iterator, Sequence

@@ -170,7 +170,7 @@ def lower_reduce(state: Lower, op: Operation) -> None:
 
 
 def _apart_on_pe(state: Lower, op: Operation, form: Form, result: Form) -> bool:
-    """Sum elements that lie apart by products with an identity, if that takes less time.
+    """Sum strided elements by products with an identity matrix, if that takes less time.
 
     Returns False, without effect, if they are adjacent, or repeated on more partitions, or if they
     may be infinite, because zeros of the identity would make NaN of infinities in other partitions.
@@ -260,7 +260,8 @@ def _sum_on_act(
 ) -> bool:
     """Sum long rows on ACT, one instruction for each; nc-balance-evictions gives DVE its share.
 
-    ACT also writes what it sums, to a buffer that nothing reads. Returns False, without effect, for
+    ACT also writes the elements that it sums, to a buffer without readers. Returns False, without
+    effect, for
     short rows and for integers.
     """
     count, m = prod(d.size for d in inside), state.machine

@@ -13,7 +13,7 @@ from neuronir.passes.tile.lower.state import Lower
 def copy_stacked(state: Lower, form: Form, target: Form, size: int) -> bool:
     """Copy a value of `size` elements, one start partition after the other.
 
-    Returns False if a digit of a free axis lies across the digits that are stacked.
+    Returns False if a digit of a free axis spans several of the digits that are stacked.
     """
     mine, wanted = own(form.partition, size), own(target.partition, size)
     outer, low = stacked(state.machine, mine, wanted), mine

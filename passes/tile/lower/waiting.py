@@ -265,8 +265,8 @@ def _bits_next(op: Operation, lazy: Lazy) -> bool:
 
 
 def converted_next(state: Lower, op: Operation) -> bool:
-    """Return whether a comparison, or what it is not, becomes ones and zeros of a float, which DVE
-    can write.
+    """Return whether the only user of a comparison or a negation converts it to float. DVE writes
+    floats directly.
     """
     user = op.results[0].get_user_of_unique_use()
     if op.name not in ("hlo.compare", "hlo.not") or user is None or user.parent is not op.parent:

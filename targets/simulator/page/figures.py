@@ -220,7 +220,7 @@ def changes_figure(names: Sequence[str], changes: Sequence[float]) -> dict[str, 
     from bokeh.models import ColumnDataSource, FactorRange, HoverTool
     from bokeh.plotting import figure
 
-    # Of ops that are called alike the later ones get spaces behind their names.
+    # Bokeh needs distinct labels: further ops of the same name get trailing spaces.
     labels: list[str] = []
     for name in names:
         while name in labels:

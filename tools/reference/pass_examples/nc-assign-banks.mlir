@@ -7,7 +7,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "ordered"} {
     %p = nc.alloc : memref<128x64xf32, #nc.space<"psum">>
     %q = nc.alloc : memref<128x64xf32, #nc.space<"psum">>
     %s = nc.alloc : memref<128x64xf32, #nc.space<"sbuf">>
-    nc.memset (%x[0:128 | 128:1 | 0]) = () {value = 1.0 : f64} on pool
+    nc.memset (%x[0:128 | 128:1 | 0]) = () {value = 1.0} on pool
     nc.matmul (%p[0:128 | 64:1 | 0]) = (%x[0:128 | 128:1 | 0], %x[0:128 | 64:1 | 0]) {accumulate = 0} on pe
     nc.matmul (%q[0:128 | 64:1 | 0]) = (%x[0:128 | 128:1 | 0], %x[0:128 | 64:1 | 64]) {accumulate = 0} on pe
     nc.tensor_copy (%s[0:128 | 64:1 | 0]) = (%p[0:128 | 64:1 | 0]) on dve

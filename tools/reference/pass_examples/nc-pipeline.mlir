@@ -6,9 +6,9 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %x = nc.address_of @x : memref<40x128x512xf32, #nc.space<"hbm">>
     %y = nc.address_of @y : memref<40x128x512xf32, #nc.space<"hbm">>
     %zero = arith.constant 0 : index
-    %rounds = arith.constant 40 : index
+    %trips = arith.constant 40 : index
     %one = arith.constant 1 : index
-    scf.for %i = %zero to %rounds step %one {
+    scf.for %i = %zero to %trips step %one {
       %a = nc.alloc : memref<128x512xf32, #nc.space<"sbuf">>
       nc.dma (%a[0:128 | 512:1 | 0]) = (%x[0:128 * 512 | 512:1 | 0 + 65536 * %i]) on dma1
       nc.activation (%a[0:128 | 512:1 | 0], none) = (%a[0:128 | 512:1 | 0], none, none) {func = "exp"} on act

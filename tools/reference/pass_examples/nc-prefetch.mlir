@@ -6,9 +6,9 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %w = nc.address_of @w : memref<6x128x64xbf16, #nc.space<"hbm">>
     %y = nc.address_of @y : memref<6x64x64xf32, #nc.space<"hbm">>
     %zero = arith.constant 0 : index
-    %rounds = arith.constant 6 : index
+    %trips = arith.constant 6 : index
     %one = arith.constant 1 : index
-    scf.for %i = %zero to %rounds step %one {
+    scf.for %i = %zero to %trips step %one {
       %weights = nc.alloc "stream" : memref<128x64xbf16, #nc.space<"sbuf">>
       %p = nc.alloc : memref<64x64xf32, #nc.space<"psum">>
       %s = nc.alloc : memref<64x64xf32, #nc.space<"sbuf">>

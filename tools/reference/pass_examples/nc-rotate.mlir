@@ -10,9 +10,9 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %sum = nc.alloc : memref<128x1024xf32, #nc.space<"sbuf">>
     nc.dma (%sum[0:128 | 1024:1 | 0]) = (%x[0:128 * 1024 | 1024:1 | 0]) on dma1
     %zero = arith.constant 0 : index
-    %rounds = arith.constant 6 : index
+    %trips = arith.constant 6 : index
     %one = arith.constant 1 : index
-    scf.for %i = %zero to %rounds step %one {
+    scf.for %i = %zero to %trips step %one {
       %weights = nc.alloc "stream" : memref<128x128xbf16, #nc.space<"sbuf">>
       %half = nc.alloc : memref<128x1024xbf16, #nc.space<"sbuf">>
       %a = nc.alloc : memref<128x512xf32, #nc.space<"psum">>

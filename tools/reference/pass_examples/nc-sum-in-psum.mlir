@@ -10,7 +10,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     %u = nc.alloc : memref<64x64xbf16, #nc.space<"sbuf">>
     nc.dma (%u[0:64 | 64:1 | 0]) = (%w[0:64 * 64 | 64:1 | 0])
     %h = nc.alloc : memref<64x16xbf16, #nc.space<"sbuf">>
-    nc.memset (%h[0:64 | 16:1 | 0]) = () {value = 0.0 : f64} on pool
+    nc.memset (%h[0:64 | 16:1 | 0]) = () {value = 0.0} on pool
     %p = nc.alloc : memref<128x512xf32, #nc.space<"psum">>
     %zero = arith.constant 0 : index
     %one = arith.constant 1 : index

@@ -10,7 +10,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "allocated"} {
     %s = nc.alloc at 0 : memref<64x64xf32, #nc.space<"sbuf">>
     %e = nc.alloc at 256 : memref<64x64xf32, #nc.space<"sbuf">>
     nc.dma (%a[0:128 | 64:1 | 0]) = (%x[0:128 * 64 | 64:1 | 0]) on dma1
-    nc.matmul (%p[0:64 | 64:1 | 0]) = (%a[0:128 | 64:1 | 0], %a[0:128 | 64:1 | 0]) {accumulate = 0 : i64} on pe
+    nc.matmul (%p[0:64 | 64:1 | 0]) = (%a[0:128 | 64:1 | 0], %a[0:128 | 64:1 | 0]) {accumulate = 0} on pe
     nc.tensor_copy (%s[0:64 | 64:1 | 0]) = (%p[0:64 | 64:1 | 0]) on dve
     nc.activation (%e[0:64 | 64:1 | 0], none) = (%s[0:64 | 64:1 | 0], none, none) {func = "exp"} on act
     nc.dma (%y[0:64 * 64 | 64:1 | 0]) = (%e[0:64 | 64:1 | 0]) on dma4 by pool

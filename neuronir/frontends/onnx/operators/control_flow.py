@@ -55,7 +55,7 @@ def _loop(n: Node) -> list[SSAValue]:
     if count is not None:
         return _written_out(n, body, carried, count, stacks)
     if stacks:
-        n.b.need_known(n[0 if n.get(0) is not None else 1], "the number of its rounds")
+        n.b.need_known(n[0 if n.get(0) is not None else 1], "its trip count")
     return _dynamic(n, body, carried)
 
 

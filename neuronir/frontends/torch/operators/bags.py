@@ -63,7 +63,8 @@ def _padded(
     n: Node, rows: SSAValue, counted: SSAValue, starts: Array, ends: Array
 ) -> tuple[SSAValue, SSAValue]:
     """Return rows [bags, size of the largest bag, columns] and which of them count, for bags at
-    known places."""
+    known places.
+    """
     b, (count, width) = n.b, shape(rows)
     sizes = ends - starts
     bags, most = len(starts), int(sizes.max(initial=0))
@@ -90,8 +91,9 @@ def _members(n: Node, bags: int) -> SSAValue:
 def _sums(n: Node, chosen: SSAValue, rows: SSAValue) -> SSAValue:
     """Add the rows [indices, columns] that each bag has, by a dot with zeros and ones.
 
-    A dot of all rows would make NaN of an infinity that a bag does not have. So the dot adds finite
-    elements, and two more count the infinities of each sign; NaN counts as both.
+    In a dot of all rows, an infinity would become NaN in every bag that does not contain it (0 *
+    inf). The dot therefore adds finite elements only, and two more dots count the infinities of
+    each sign; NaN counts as both.
     """
     b = n.b
     marks = [

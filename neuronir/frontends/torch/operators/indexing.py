@@ -81,7 +81,7 @@ def _expanded(n: Node) -> list[SSAValue | None]:
 def _prepared(n: Node) -> tuple[list[int], SSAValue, bool]:
     """Return (indexed dimensions, index vectors in the last dimension, whether adjacent).
 
-    The last item tells whether the indexed dimensions are adjacent.
+    The last item states whether the indexed dimensions are adjacent.
     """
     b, dims = n.b, shape(n["self"])
     given = _expanded(n)
