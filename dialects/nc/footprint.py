@@ -75,17 +75,6 @@ def shape_of(ap: AccessPattern) -> Shape:
     return _shape(size, dims)
 
 
-def footprint_key(ap: AccessPattern) -> tuple[int, int, int, Shape]:
-    """Return a key that two access patterns share exactly if they touch the same bytes at one
-    address.
-
-    The key is (memory, start partition, partitions, shape). HBM patterns have no partitions (0, 0).
-    """
-    if ap.space == Space.HBM:
-        return (ap.space, 0, 0, shape_of(ap))
-    return (ap.space, ap.start, ap.partitions, shape_of(ap))
-
-
 def hull(ap: AccessPattern, address: int) -> tuple[int, int]:
     """Return the first byte and the byte after the last one (in a partition, or in HBM) at
     `address`.

@@ -44,18 +44,6 @@ def partition_bytes(type_: MemRefType) -> int:
     return size
 
 
-def access_pattern(
-    view: View, addresses: Mapping[SSAValue, int], symbols: Mapping[SSAValue, int]
-) -> AccessPattern:
-    """Return the absolute access of `view`.
-
-    `addresses` are byte addresses of buffers. `symbols` are the symbol numbers (`instruction.py`)
-    of index values, and of buffers whose address only callers know.
-    """
-    terms = [(symbols[value], coefficient) for value, coefficient in view.indices]
-    return _absolute(view, view.buffer, addresses, symbols, terms)
-
-
 def _absolute(
     pattern: View | Pattern,
     buffer: SSAValue,

@@ -25,8 +25,8 @@ from neuronir.passes.hlo.support.values import integer
 from neuronir.passes.lowering.batch.split_batch import ACROSS
 from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns, leaves_of
 from neuronir.passes.lowering.constants.bound import Constants
-from neuronir.passes.lowering.conversion.by_rows import rows_first
 from neuronir.passes.lowering.conversion.convert import Converter
+from neuronir.passes.lowering.conversion.memory import store
 from neuronir.passes.lowering.conversion.special import mark_special, reaches_products
 from neuronir.passes.lowering.conversion.transfers import hbm_form
 from neuronir.passes.lowering.convolution.convolution import lower_convolution
@@ -37,9 +37,7 @@ from neuronir.passes.lowering.layers.loop import CannotLoop, lower_layers, unrea
 from neuronir.passes.lowering.layers.repetition import Repetition, find_repetitions
 from neuronir.passes.lowering.layouts.demand import DEPTH
 from neuronir.passes.lowering.layouts.layout import row_major
-from neuronir.passes.lowering.layouts.natural import in_dimensions
-from neuronir.passes.lowering.layouts.values import Value, constant_value, new_value
-from neuronir.passes.lowering.layouts.views import dma_reaches
+from neuronir.passes.lowering.layouts.values import constant_value, new_value
 from neuronir.passes.lowering.module import finished_module
 from neuronir.passes.lowering.products.assigned import norms_across
 from neuronir.passes.lowering.products.attention import lower_product
@@ -71,10 +69,10 @@ from neuronir.passes.lowering.rules.runtime_slices import (
     lower_dynamic_update_slice,
 )
 from neuronir.passes.lowering.rules.window import lower_reduce_window
-from neuronir.passes.lowering.state import Lowering, Rule
+from neuronir.passes.lowering.state import Lowerer, Lowering, Rule
 from neuronir.passes.lowering.streaming.group import Group, groups_inside, in_order
-from neuronir.passes.lowering.streaming.groups import SEED_SHARE, find_groups
-from neuronir.passes.lowering.streaming.tile_loops import copied_in_hbm, lower_group
+from neuronir.passes.lowering.streaming.groups import find_groups
+from neuronir.passes.lowering.streaming.tile_loops import lower_group
 from neuronir.passes.nc.bodies import take_out
 from neuronir.passes.statistics import record
 
@@ -221,6 +219,10 @@ def lower_op(state: Lowering, op: Operation) -> None:
         store_piece(state, result)
 
 
+LOWERER = Lowerer(lower_op, lower_block)
+"""Lowers ops inside other ops."""
+
+
 def lower_function(
     function: HloFunc, machine: Machine, layers: int = 0, lookahead: int = DEPTH
 ) -> ModuleOp:
@@ -258,7 +260,7 @@ def _lower_function(
     norms: frozenset[Operation],
 ) -> ModuleOp:
     emitter = Emitter(machine)
-    state = Lowering(Converter(emitter, Constants(emitter)), lower_op, lookahead)
+    state = Lowering(Converter(emitter, Constants(emitter)), LOWERER, lookahead)
     state.loops.set_layers(layers)
     state.loops.least = least
     block = function.body.block
@@ -339,35 +341,3 @@ def _result(state: Lowering, index: int, ssa: SSAValue) -> None:
     full = new_value(shape, dtype)
     target = hbm_form(buffer, full)
     store(state, value, target)
-
-
-def store(state: Lowering, value: Value, target: object) -> None:
-    """Write `value` to an HBM form, from an on-chip copy."""
-    from neuronir.passes.lowering.layouts.layout import Form
-    from neuronir.passes.lowering.rules.reduce import full_value
-
-    assert isinstance(target, Form)
-    converter = state.converter
-    value = full_value(state, value)
-    form = next((f for f in converter.source_forms(value) if not f.hbm), None)
-    if form is None and not fits(state, value) and copied_in_hbm(state, value, target):
-        return
-    if form is None:
-        partition = state.default_partition(value.support)
-        form = converter.ensure(value, partition)
-    if not dma_reaches(form, target):  # its factors cross the rows of its position in an array
-        dims = range(len(value.shape))
-        form = converter.ensure(value, in_dimensions(value.shape, dims, state.machine.partitions))
-        form = converter.by_dimensions(value, form)
-    elif form.usable:
-        rows = rows_first(state.machine, value, target, state.partition_of(form))
-        if rows is not None:
-            form = converter.ensure(value, rows)
-    converter.transfer(target, form, load=False)
-
-
-def fits(state: Lowering, value: Value) -> bool:
-    """Return whether a value takes only a small part of SBUF."""
-    machine = state.machine
-    whole = machine.sbuf_usable_partition_bytes * machine.partitions
-    return value.size * value.dtype.size * SEED_SHARE <= whole

@@ -1,8 +1,9 @@
 """Hold the state of a lowering: values by SSA value, the converter, and layout choices."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
@@ -34,6 +35,13 @@ from neuronir.passes.statistics import gains, record
 Rule = Callable[["Lowering", Operation], None]
 
 
+class Lowerer(NamedTuple):
+    """How ops and blocks are lowered, for rules that lower the ops inside others."""
+
+    op: Rule
+    block: Callable[["Lowering", Block], None]
+
+
 VIEWS = ("hlo.constant", "hlo.broadcast", "hlo.reshape", "hlo.transpose", "hlo.slice")
 """Ops that are lowered to views without any instruction."""
 
@@ -41,7 +49,7 @@ VIEWS = ("hlo.constant", "hlo.broadcast", "hlo.reshape", "hlo.transpose", "hlo.s
 class Lowering:
     """Lowers the ops of one function, in order, into an emitter."""
 
-    def __init__(self, converter: Converter, lower: Rule, lookahead: int = DEPTH) -> None:
+    def __init__(self, converter: Converter, lower: Lowerer, lookahead: int = DEPTH) -> None:
         self.converter = converter
         self.lower = lower
         self.lookahead = lookahead
@@ -86,7 +94,7 @@ class Lowering:
         if any(self.available(operand) is None for operand in op.operands):
             return None
         here = self.emitter.source
-        self.lower(self, op)
+        self.lower.op(self, op)
         self.emitter.source = here
         self.done.add(op)
         return self.values.get(ssa)

@@ -128,18 +128,6 @@ def _found(
     return grouping, groups
 
 
-def write_groups(
-    block: Block, groups: Sequence[Group], resident: frozenset[SSAValue], partitions: int
-) -> None:
-    """Rewrite the ops of a block as these groups; `resident` values stay in SBUF between them."""
-    last = block.last_op
-    assert last is not None
-    old = [op for op in block.ops if op is not last]
-    writer = Written(block, last, old, partitions)
-    writer.groups(groups, resident, last)
-    writer.finish()
-
-
 class Written:
     """A block being rewritten, with the replacements of its old values."""
 

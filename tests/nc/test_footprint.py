@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from neuronir.dialects.nc.enums import AluOp, DType, Engine, Space
 from neuronir.dialects.nc.footprint import (
     feasible,
-    footprint_key,
     hull,
     hull_over,
     overlaps,
@@ -77,14 +76,6 @@ def test_overlap_is_exact(
     assert overlaps(b, a, address_b, address_a) == bool(bytes_a & bytes_b)
     at = [byte for _, byte in bytes_a]
     assert hull(a, address_a) == (min(at), max(at) + 1)
-
-
-@settings(max_examples=200, deadline=None)
-@given(PAIRS)
-def test_equal_keys_mean_equal_bytes(pair: tuple[AccessPattern, AccessPattern]) -> None:
-    a, b = pair
-    if footprint_key(a) == footprint_key(b):
-        assert brute(a, 0) == brute(b, 0)
 
 
 @settings(max_examples=300, deadline=None)

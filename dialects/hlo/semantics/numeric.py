@@ -14,7 +14,6 @@ Array: TypeAlias = NDArray[Any]
 # The runtime value of an hlo value: an array, or a (nested) tuple of arrays.
 Value: TypeAlias = "Array | tuple[Value, ...]"
 
-BFLOAT16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
 
 _NARROW_NAMES = (
     "bfloat16",
@@ -72,8 +71,3 @@ def unsigned_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def signed_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the signed integer type of the same width."""
     return np.dtype(f"i{dtype.itemsize}")
-
-
-def bits_of(x: Array, dtype: np.dtype[Any]) -> Array:
-    """Return the bits of `x` as an integer type of the same width (no copy where possible)."""
-    return np.asarray(x).view(dtype)

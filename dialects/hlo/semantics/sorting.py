@@ -80,11 +80,6 @@ def ascending_key(x: Array) -> Array:
     return total_order_key(x) if is_float(x.dtype) else x
 
 
-def order_by_keys(keys: Sequence[Array], dimension: int) -> Array:
-    """Return the stable ascending order along `dimension`, most significant key first."""
-    return np.lexsort(tuple(reversed(keys)), axis=dimension)
-
-
 def top_k(x: Array, k: int, *, largest: bool = True) -> tuple[Array, Array]:
     """Return the `k` largest (or smallest) values of the last dimension, and their s32 indices.
 

@@ -6,12 +6,16 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from neuronir.dialects.nc.ops import View
+from neuronir.passes.lowering.conversion.by_rows import rows_first
 from neuronir.passes.lowering.conversion.transfers import hbm_form
 from neuronir.passes.lowering.emitter import Emitter, view_dtype
 from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.lowering.layouts.natural import in_dimensions
 from neuronir.passes.lowering.layouts.values import Value, new_value
-from neuronir.passes.lowering.layouts.views import chunks, walked
+from neuronir.passes.lowering.layouts.views import chunks, dma_reaches, plan, walked
+from neuronir.passes.lowering.rules.reduce import full_value
 from neuronir.passes.lowering.state import Lowering
+from neuronir.passes.lowering.streaming.size import SEED_SHARE
 
 FILLED_BYTES = 8192
 """Bytes of a partition that hold a number, from where an array in HBM is filled."""
@@ -69,8 +73,6 @@ def result_in_hbm(state: Lowering, ssa: SSAValue) -> Form:
 
 def write_all(state: Lowering, value: Value, target: Form) -> None:
     """Write a value to a row-major form in HBM, from the chip if a form of it is there."""
-    from neuronir.passes.lowering.function import fits, store
-
     if value.scalar is not None and not fits(state, value) and is_dense(target, value):
         fill(state.emitter, float(value.scalar), value, target)
         return
@@ -80,6 +82,46 @@ def write_all(state: Lowering, value: Value, target: Form) -> None:
         store(state, value, target)
     elif source != target:
         copy_in_hbm(state.emitter, source, target)
+
+
+def store(state: Lowering, value: Value, target: Form) -> None:
+    """Write `value` to an HBM form, from an on-chip copy."""
+    converter = state.converter
+    value = full_value(state, value)
+    form = next((f for f in converter.source_forms(value) if not f.hbm), None)
+    if form is None and not fits(state, value) and copied_in_hbm(state, value, target):
+        return
+    if form is None:
+        partition = state.default_partition(value.support)
+        form = converter.ensure(value, partition)
+    if not dma_reaches(form, target):  # its factors cross the rows of its position in an array
+        dims = range(len(value.shape))
+        form = converter.ensure(value, in_dimensions(value.shape, dims, state.machine.partitions))
+        form = converter.by_dimensions(value, form)
+    elif form.usable:
+        rows = rows_first(state.machine, value, target, state.partition_of(form))
+        if rows is not None:
+            form = converter.ensure(value, rows)
+    converter.transfer(target, form, load=False)
+
+
+def fits(state: Lowering, value: Value) -> bool:
+    """Return whether a value takes only a small part of SBUF."""
+    machine = state.machine
+    whole = machine.sbuf_usable_partition_bytes * machine.partitions
+    return value.size * value.dtype.size * SEED_SHARE <= whole
+
+
+def copied_in_hbm(state: Lowering, value: Value, target: Form) -> bool:
+    """Copy a value in any order within HBM; return False if it has another order or type there."""
+    for form in state.converter.source_forms(value):
+        if not form.hbm or view_dtype(form.at(0, 1, ())) is not value.dtype:
+            continue
+        dims = plan([target, form], [a for a, _ in target.free])
+        if dims is not None and len(dims) < state.machine.dma_max_dims:
+            copy_in_hbm(state.emitter, form, target)
+            return True
+    return False
 
 
 def copy_in_hbm(emitter: Emitter, source: Form, target: Form) -> None:

@@ -107,7 +107,7 @@ class Leaves:
                 value.special = _special(array)
             self.state.set(result, value)
         elif not self.parameters.view(copy):
-            self.state.lower(self.state, copy)
+            self.state.lower.op(self.state, copy)
         return result
 
     def _share(self, leaf: SSAValue) -> None:

@@ -116,7 +116,7 @@ class _Layers:
         state, first = self.state, self.found.layers[0]
         for i in sorted(self.ahead):
             if first[i] not in state.done:
-                state.lower(state, first[i])
+                state.lower.op(state, first[i])
         for ssa in (*self.found.outside, *self.leaves.shared, *self.starts):
             if ssa not in state.values:
                 raise LayersDiffer("an op before the layers was lowered together with the first")
@@ -247,7 +247,7 @@ class _Layers:
                     lower_group(state, unit)
             elif unit not in state.done and unit not in ahead:
                 with fusing.unit([unit]):
-                    state.lower(state, unit)
+                    state.lower.op(state, unit)
         self.done = state.done - done
         if any(v not in state.values for v in self.outputs[: len(self.found.inputs)]):
             raise LayersDiffer("what a layer hands on was lowered together with the next one")

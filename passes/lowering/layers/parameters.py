@@ -113,7 +113,7 @@ class LayerParameters:
             state.set(stands, value)
             state.converter.settle(value)
         for view in self.views:
-            state.lower(state, view)
+            state.lower.op(state, view)
 
     def forget(self) -> None:
         """Drop the values of a body that did not fit."""

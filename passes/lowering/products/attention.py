@@ -69,7 +69,7 @@ def _lower_attention(state: Lowering, found: Attention) -> None:
     lower_dot(state, found.scores)
     for op in found.between:
         if op not in state.done:
-            state.lower(state, op)
+            state.lower.op(state, op)
     state.emitter.source = found.product
     lower_dot(state, found.product)
 

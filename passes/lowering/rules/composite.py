@@ -34,8 +34,6 @@ does not apply.
 
 def lower_composite(state: Lowering, op: Operation) -> None:
     """Lower a composite to an ACT function if there is one, else by its region."""
-    from neuronir.passes.lowering.function import lower_block
-
     assert isinstance(op, CompositeOp)
     kind = op.kind.data
     func = activation_of(op, state.machine)
@@ -54,6 +52,6 @@ def lower_composite(state: Lowering, op: Operation) -> None:
     block = op.regions[0].block
     for argument, operand_ssa in zip(block.args, op.operands, strict=True):
         state.set(argument, state.value(operand_ssa))
-    lower_block(state, block)
+    state.lower.block(state, block)
     assert block.last_op is not None
     state.set(op.results[0], state.value(block.last_op.operands[0]))

@@ -5,7 +5,7 @@ from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.nc.enums import DType
 from neuronir.passes.lowering.layouts.types import is_empty
-from neuronir.passes.lowering.layouts.values import Value, scalar_value
+from neuronir.passes.lowering.layouts.values import Value, rename_dims, scalar_value
 from neuronir.passes.lowering.state import Lowering
 
 
@@ -46,8 +46,6 @@ def lower_empty(state: Lowering, op: Operation) -> bool:
 
 def broadcast_scalar(state: Lowering, result: SSAValue, value: Value) -> None:
     """Set `result` to an array filled with the element of `value`."""
-    from neuronir.passes.lowering.layouts.values import rename_dims
-
     shape = state.shape(result)
     if value.scalar is not None:
         state.set(result, scalar_value(shape, value.dtype, value.scalar))

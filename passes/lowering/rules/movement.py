@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.attributes import ints
+from neuronir.dialects.hlo.constants import IotaOp
 from neuronir.dialects.hlo.data_movement import (
     BroadcastOp,
     ConcatenateOp,
@@ -51,6 +52,7 @@ from neuronir.passes.lowering.layouts.values import (
 )
 from neuronir.passes.lowering.layouts.views import chunks, walked
 from neuronir.passes.lowering.products.in_place import too_large
+from neuronir.passes.lowering.results import store_piece
 from neuronir.passes.lowering.rules.empty import broadcast_scalar
 from neuronir.passes.lowering.state import Lowering
 
@@ -298,8 +300,6 @@ def lower_concatenate(state: Lowering, op: Operation) -> None:
 
 def _in_pieces(state: Lowering, op: ConcatenateOp) -> bool:
     """Store the rest of a result that is stored piece by piece; return False for other results."""
-    from neuronir.passes.lowering.results import store_piece
-
     for piece in op.operands:
         store_piece(state, piece)
     target = state.results.stored.get(op)
@@ -377,8 +377,6 @@ def lower_reverse(state: Lowering, op: Operation) -> None:
 
 def lower_iota(state: Lowering, op: Operation) -> None:
     """Lower iota: a constant vector, as a broadcast."""
-    from neuronir.dialects.hlo.constants import IotaOp
-
     assert isinstance(op, IotaOp)
     d = int(op.iota_dimension.value.data)
     shape = state.shape(op.results[0])

@@ -21,10 +21,7 @@ from neuronir.passes.lowering.streaming.dims import WHOLE
 from neuronir.passes.lowering.streaming.fitting import Fitting
 from neuronir.passes.lowering.streaming.group import Group, in_order, inner_bytes
 from neuronir.passes.lowering.streaming.growing import Graph
-from neuronir.passes.lowering.streaming.size import VIEWS, loaded, nbytes, peak_bytes
-
-SEED_SHARE = 4
-"""A group starts at a value above this fraction of SBUF."""
+from neuronir.passes.lowering.streaming.size import SEED_SHARE, VIEWS, loaded, nbytes, peak_bytes
 
 
 def find_groups(

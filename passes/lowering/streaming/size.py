@@ -22,6 +22,9 @@ from neuronir.passes.lowering.products.attention_match import match_attention
 from neuronir.passes.lowering.products.epilogue import COMPOSITES
 from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling
 
+SEED_SHARE = 4
+"""A group starts at a value above this fraction of SBUF."""
+
 VIEWS = ("hlo.constant", "hlo.broadcast", "hlo.reshape", "hlo.transpose", "hlo.iota")
 """Ops whose results take no memory."""
 

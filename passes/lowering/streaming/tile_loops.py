@@ -11,11 +11,9 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.hlo.control_flow import TupleOp
 from neuronir.dialects.hlo.linear import DotOp
-from neuronir.passes.lowering.conversion.memory import copy_in_hbm, result_in_hbm
-from neuronir.passes.lowering.emitter import view_dtype
+from neuronir.passes.lowering.conversion.memory import result_in_hbm, store
 from neuronir.passes.lowering.layouts.layout import Form
-from neuronir.passes.lowering.layouts.values import Value, new_value
-from neuronir.passes.lowering.layouts.views import plan
+from neuronir.passes.lowering.layouts.values import new_value
 from neuronir.passes.lowering.products.blocked import lower_blocked
 from neuronir.passes.lowering.state import Lowering
 from neuronir.passes.lowering.streaming.dims import WHOLE, tiled_copy, tiled_type
@@ -72,18 +70,6 @@ def _lower_product(state: Lowering, op: Operation) -> None:
     state.done.add(op)
 
 
-def copied_in_hbm(state: Lowering, value: Value, target: Form) -> bool:
-    """Copy a value in any order within HBM; return False if it has another order or type there."""
-    for form in state.converter.source_forms(value):
-        if not form.hbm or view_dtype(form.at(0, 1, ())) is not value.dtype:
-            continue
-        dims = plan([target, form], [a for a, _ in target.free])
-        if dims is not None and len(dims) < state.machine.dma_max_dims:
-            copy_in_hbm(state.emitter, form, target)
-            return True
-    return False
-
-
 def _sources(state: Lowering, group: Group, ssa: SSAValue) -> list[Form]:
     """Return the copies of an input in which its tiles are visible."""
     value = state.value(ssa)
@@ -109,8 +95,6 @@ def _round(
     """Lower the ops of the group for one tile; return results that may contain infinities or
     NaN.
     """
-    from neuronir.passes.lowering.function import lower_block, store
-
     inputs = list(sources)
     block = Block(arg_types=[tiled_type(v, _dim(group, v), tile.rows) for v in inputs])
     mapping: dict[SSAValue, SSAValue] = dict(zip(inputs, block.args, strict=True))
@@ -120,7 +104,7 @@ def _round(
         block.add_op(tiled_copy(op, group.tiling, tile.rows, mapping))
     last = TupleOp.create(operands=[mapping[v] for v in targets], result_types=[])
     block.add_op(last)
-    lower_block(state, block)
+    state.lower.block(state, block)
     for v, form in targets.items():
         target = tile_form(form, state.shape(v), _dim(group, v), tile)
         assert target is not None

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.tile.rules import shape_of
-from neuronir.passes.lowering.layouts.layout import row_major, span
+from neuronir.passes.lowering.layouts.layout import atom, divisor, row_major, span
 from neuronir.passes.tile.layouts.candidates import candidates
 from neuronir.passes.tile.layouts.conversions import Parts, Way, way
 from neuronir.passes.tile.layouts.maps import Partition, own, positions, repeats
@@ -229,8 +229,6 @@ def run_of(shape: tuple[int, ...], whole: tuple[int, ...]) -> int:
 def natural(shape: tuple[int, ...], limit: int) -> Partition:
     """Return the partition in which each partition has one contiguous run: outermost digits."""
     strides = row_major(shape)
-    from neuronir.passes.lowering.layouts.layout import atom, divisor
-
     for d, n in enumerate(shape):
         if n > 1:
             width = n if n <= limit else divisor(n, limit)

@@ -10,8 +10,9 @@ from xdsl.ir import Operation
 from neuronir.dialects.nc.enums import AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.support.values import integer
 from neuronir.passes.lowering.emitter import view_dtype
-from neuronir.passes.lowering.layouts.layout import Atom, Form
+from neuronir.passes.lowering.layouts.layout import Atom, Form, row_major, split_at
 from neuronir.passes.lowering.rules.elementwise import (
     engine_for,
 )
@@ -21,8 +22,6 @@ from neuronir.passes.tile.lower.state import Lower, register_lowering
 @register_lowering("hlo.iota")
 def lower_iota(state: Lower, op: Operation) -> None:
     """Fill a result with counts along a dimension."""
-    from neuronir.passes.hlo.support.values import integer
-    from neuronir.passes.lowering.layouts.layout import row_major, split_at
 
     result = op.results[0]
     out = state.allocate(result)

@@ -11,9 +11,9 @@ from neuronir.dialects.support.lazy import as_array
 from neuronir.dialects.tile.ops import ToIndexOp, UnfoldOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.evaluate import lazy_value
-from neuronir.passes.lowering.conversion.memory import contiguous_in_hbm, holds
+from neuronir.passes.lowering.conversion.memory import contiguous_in_hbm, holds, store
 from neuronir.passes.lowering.conversion.transfers import hbm_form
-from neuronir.passes.lowering.function import lower_op, store
+from neuronir.passes.lowering.function import LOWERER, lower_op
 from neuronir.passes.lowering.layouts.layout import Form, merge
 from neuronir.passes.lowering.layouts.values import (
     Value,
@@ -95,7 +95,7 @@ def _unfold(state: Lower, op: UnfoldOp) -> None:
 
 def _lowering(state: Lower) -> Lowering:
     """Return a state of those rules that emits to the same block."""
-    lowering = Lowering(state.converter, lower_op)
+    lowering = Lowering(state.converter, LOWERER)
     lowering.results.numbers = state.results
     lowering.results.written = state.written
     return lowering
