@@ -28,12 +28,16 @@ from neuronir.passes.tile.lower import (
     reduce,
     rows,
     scan,
+    slices,
     unary,
     views,
 )
 from neuronir.passes.tile.lower.memory import arguments, in_hbm
-from neuronir.passes.tile.lower.state import Lower
+from neuronir.passes.tile.lower.pieces import destination
+from neuronir.passes.tile.lower.state import Hooks, Lower
 from neuronir.passes.tile.lower.values import Held
+from neuronir.passes.tile.lower.waiting import materialize
+from neuronir.passes.tile.lower.whole import lower_whole
 from neuronir.passes.tile.plugins import load_rules
 from neuronir.passes.tile.special import special_values
 
@@ -50,6 +54,7 @@ RULES = (
     reduce,
     rows,
     scan,
+    slices,
     unary,
     views,
 )
@@ -89,7 +94,7 @@ class LowerTileToNcPass(ModulePass):
 
 def lower_function(function: HloFunc, machine: Machine) -> ModuleOp:
     """Return the nc module (virtual phase) of a function of the tiled level."""
-    state = Lower(machine)
+    state = Lower(machine, Hooks(destination, materialize, lower_whole))
     block = function.body.block
     last = block.last_op
     assert last is not None

@@ -19,6 +19,7 @@ from neuronir.passes.hlo.support.values import integer
 from neuronir.passes.hlo.support.walk import leaves
 from neuronir.passes.lowering.conversion.memory import copy_in_hbm
 from neuronir.passes.lowering.conversion.transfers import hbm_form
+from neuronir.passes.lowering.emitter import view_dtype
 from neuronir.passes.lowering.layouts.columns import by_columns
 from neuronir.passes.lowering.layouts.layout import Form, dim_atoms, merge, split_at
 from neuronir.passes.lowering.layouts.values import new_value
@@ -130,28 +131,6 @@ def position(op: Operation, index: int, form: Form) -> Form | None:
     return slice_form(form, shape, shape_of(op.operands[index]), [(n, ()) for n in starts])
 
 
-@register_lowering("tensor.insert_slice")
-def lower_insert_slice(state: Lower, op: Operation) -> None:
-    """Insert a tile into its array."""
-    assert isinstance(op, InsertSliceOp)
-    if layout_of(op.dest) is not None:
-        from neuronir.passes.tile.lower.pieces import part_of_whole
-
-        copy(state, state.held(op.source), part_of_whole(state, op))
-        state.values[op.result] = state.values[op.dest]
-        return
-    whole = state.memory[op.dest]
-    places = state.indices.places(op)
-    target = slice_form(whole, shape_of(op.dest), shape_of(op.source), places)
-    if target is None:
-        raise NeuronError("NIR_TIL004", "a tile of an array in HBM is not contiguous")
-    if op.source not in state.memory:
-        store(state, op.source, target)
-    elif (source := state.memory[op.source]) != target:
-        copy_in_hbm(state.emitter, source, target)
-    state.memory[op.result] = whole
-
-
 def store(state: Lower, value: SSAValue, target: Form) -> None:
     """Store a value; each element once, even if several partitions have it."""
     if target_type(target) is not state.dtype(value):
@@ -179,8 +158,6 @@ def store_form(state: Lower, form: Form, shape: tuple[int, ...], target: Form) -
 
 def target_type(form: Form) -> DType:
     """Return the element type of a copy."""
-    from neuronir.passes.lowering.emitter import view_dtype
-
     return view_dtype(form.at(0, 1, ()))
 
 

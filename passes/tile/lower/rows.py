@@ -11,7 +11,7 @@ from neuronir.passes.lowering.layouts.views import chunks, plan
 from neuronir.passes.lowering.rows.search import Row, find_first
 from neuronir.passes.lowering.rows.sort import sort_carried, sort_form, sort_pair_forms
 from neuronir.passes.lowering.rows.top import top_of_form
-from neuronir.passes.tile.lower.reduce import seen_from
+from neuronir.passes.tile.lower.row_sums import seen_from
 from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.row_composites import axis_of, count_of
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from math import prod
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
@@ -43,11 +44,22 @@ def register_lowering(*names: str) -> Callable[[Rule], Rule]:
     return register
 
 
+class Hooks(NamedTuple):
+    """What a state needs from its rules: the place of a value in an assembled one, the computation
+    of a deferred value, and the rule of ops that are lowered as a whole.
+    """
+
+    destination: Callable[["Lower", SSAValue], Form | None]
+    materialize: Callable[["Lower", SSAValue, Lazy], Held]
+    whole: Rule
+
+
 class Lower:
     """Lowers a function into an emitter."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, hooks: Hooks) -> None:
         self.machine = machine
+        self.hooks = hooks
         self.emitter = Emitter(machine)
         self.constants = Constants(self.emitter)
         self.converter = Converter(self.emitter, self.constants)
@@ -72,10 +84,8 @@ class Lower:
         if op in self.done:
             return
         if whole(op):
-            from neuronir.passes.tile.lower.whole import lower_whole
-
             self.emitter.source = op
-            lower_whole(self, op)
+            self.hooks.whole(self, op)
             return
         rule = _RULES.get(rule_name(op))
         if rule is None:
@@ -98,12 +108,10 @@ class Lower:
         """Return a buffer for a value, in its layout; if it is a piece, a part of the assembled
         value.
         """
-        from neuronir.passes.tile.lower.pieces import destination
-
         home = self.homes.get(value)
         if home is not None and dtype in (None, self.dtype(value)):
             return home
-        target = destination(self, value)
+        target = self.hooks.destination(self, value)
         if target is not None and dtype in (None, self.dtype(value)):
             return target
         where = self.place(value)
@@ -147,11 +155,9 @@ class Lower:
 
     def held(self, value: SSAValue, known: Value | None = None) -> Form:
         """Return a copy of a value, computing it if it was deferred."""
-        from neuronir.passes.tile.lower.waiting import materialize
-
         found = known or self.get(value)
         if isinstance(found, Lazy):
-            found = materialize(self, value, found)
+            found = self.hooks.materialize(self, value, found)
         if isinstance(found, Number):
             form = self.allocate(value)
             number_everywhere(self, form, found.value)

@@ -14,6 +14,7 @@ from neuronir.passes.lowering.products.epilogue import activation_of
 from neuronir.passes.lowering.rules.elementwise import (
     engine_for,
 )
+from neuronir.passes.tile.lower.row_sums import row_sums, sums_beside
 from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.lower.steps import steps, view_scalar
 from neuronir.passes.tile.lower.values import Held, Lazy, Number, Scalar, lies_in
@@ -113,33 +114,6 @@ def activation(state: Lower, op: Operation, operand: "Held | Lazy", func: Activa
             step.out, step.sources[0], func, view_scalar(scale, step), view_scalar(bias, step), sums
         )
     state.set(result, out)
-
-
-def sums_beside(state: Lower, op: Operation) -> Operation | None:
-    """Return the reduction that ACT can perform: a sum of exactly the innermost free digits."""
-    from neuronir.passes.tile.lower.reduce import sums_rows
-
-    result = op.results[0]
-    if state.dtype(result) is not DType.F32:
-        return None
-    form = state.place(result).form(result, prod(shape_of(result)))
-    users = (use.operation for use in result.uses)
-    return next((user for user in users if sums_rows(state, user, result, form)), None)
-
-
-def row_sums(state: Lower, op: Operation) -> Form:
-    """Return the destination of the sums of a reduction."""
-    form = state.allocate(op.results[0])
-    state.done.add(op)
-    state.set(op.results[0], form)
-    return see_rows(op, form)
-
-
-def see_rows(op: Operation, form: Form) -> Form:
-    """Return the copy of a reduction's result, numbered like its operand."""
-    from neuronir.passes.tile.lower.reduce import seen_from_operand
-
-    return seen_from_operand(op, form)
 
 
 def _conversion(state: Lower, op: Operation, operand: "Held | Lazy") -> None:

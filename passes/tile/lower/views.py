@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
-from xdsl.dialects.tensor import ExtractSliceOp
 from xdsl.ir import Operation, SSAValue
 
-from neuronir.dialects.hlo.constants import ConstantOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import ints
@@ -15,7 +13,6 @@ from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, join, row_
 from neuronir.passes.tile.layouts.maps import everywhere, in_order, repeated
 from neuronir.passes.tile.layouts.place import Place
 from neuronir.passes.tile.layouts.views import see
-from neuronir.passes.tile.lower.constants import constant_in_hbm
 from neuronir.passes.tile.lower.indices import Terms
 from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.lower.values import Held, Lazy, Number
@@ -36,31 +33,6 @@ def lower_view(state: Lower, op: Operation) -> None:
         return
     form = state.held(source) if isinstance(found, Lazy) else found.form
     state.values[result] = Held(view_form(op, form), state.dtype(source))
-
-
-@register_lowering("tensor.extract_slice")
-def lower_extract_slice(state: Lower, op: Operation) -> None:
-    """Lower a slice: the same copy from another element on."""
-    assert isinstance(op, ExtractSliceOp)
-    source, sizes = op.source, shape_of(op.result)
-    if source in state.padded:
-        from neuronir.passes.tile.lower.margins import slice_padded
-
-        slice_padded(state, op)
-        return
-    shape, offsets = shape_of(source), state.indices.places(op)
-    if isinstance(source.owner, ConstantOp) and source not in state.values:
-        constant_in_hbm(state, source.owner)
-    if source in state.memory:
-        form = slice_form(state.memory[source], shape, sizes, offsets)
-        if form is None:
-            raise NeuronError("NIR_TIL004", "a slice of an array in HBM is not contiguous")
-        state.memory[op.result] = form
-        return
-    form = slice_form(state.held(source), shape, sizes, offsets)
-    if form is None:
-        raise NeuronError("NIR_TIL004", "a slice of a tile is not contiguous")
-    state.values[op.result] = Held(form, state.dtype(source))
 
 
 def view_form(op: Operation, form: Form) -> Form:

@@ -19,6 +19,7 @@ from neuronir.passes.lowering.rules.elementwise import (
 )
 from neuronir.passes.tile.layouts.maps import SLICES
 from neuronir.passes.tile.lower.pieces import destination
+from neuronir.passes.tile.lower.row_sums import row_sums, sums_beside
 from neuronir.passes.tile.lower.state import Lower
 from neuronir.passes.tile.lower.steps import Step, steps, view_scalar
 from neuronir.passes.tile.lower.values import Held, Lazy, Number, Scalar
@@ -230,8 +231,6 @@ def scalar_step(state: Lower, op: Operation, operand: "Held | Lazy", step: Scala
 
 def _summed(state: Lower, op: Operation, lazy: Lazy) -> bool:
     """Emit operations with scalars on ACT, which also sums rows, if a reduction asks for that."""
-    from neuronir.passes.tile.lower.unary import row_sums, sums_beside
-
     scale, bias = affine(lazy.steps)
     if scale is None or bias is None or not lazy.dtype.is_float:
         return False
