@@ -22,7 +22,7 @@ from neuronir.dialects.support.lazy import as_array
 from neuronir.dialects.support.location import file_line_col, source_name
 from neuronir.passes.hlo.center_norms import forget_centred
 from neuronir.passes.hlo.support.values import integer
-from neuronir.passes.lowering.batch.split_batch import ACROSS
+from neuronir.passes.lowering.batch.split_batch import STRANDS
 from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns, leaves_of
 from neuronir.passes.lowering.constants.bound import Constants
 from neuronir.passes.lowering.conversion.convert import Converter
@@ -234,10 +234,10 @@ def lower_function(
     norms = norms_across(function.body.block, machine)
     if not norms:
         forget_centred(function.body.block)
-    across = ACROSS in function.attributes
-    if across and layers:
+    strands = STRANDS in function.attributes
+    if strands and layers:
         record("lower-hlo-to-nc", "layers written out, as strands run across them")
-    chosen = find_repetitions(function.body.block) if layers and not across else []
+    chosen = find_repetitions(function.body.block) if layers and not strands else []
     while True:
         try:
             return _lower_function(function, machine, chosen, layers, lookahead, norms)

@@ -43,12 +43,12 @@ def test_what_is_noted_is_what_was_found(m: int, k: int, n: int, left: bool, rig
     problem = problem_of(dot)
     found = choose(problem, TRN1)
     assert blockable(dot, TRN1)
-    assert plan_of(dot, problem.across, TRN1) == found
+    assert plan_of(dot, problem.transposed, TRN1) == found
 
 
 def test_operands_that_lie_otherwise_are_searched_for_again() -> None:
     (dot,) = _chosen(text(2048, 2048, 2048, "bf16", False, False))
-    assert problem_of(dot).across == (True, False)
+    assert problem_of(dot).transposed == (True, False)
     plan = plan_of(dot, (False, False), TRN1)
     assert plan == choose(problem_of(dot, (False, False)), TRN1) and plan.shared == 0
 

@@ -144,7 +144,7 @@ def test_a_residual_that_is_read_again_is_not_written_over() -> None:
     assert not failures(entry(*lines), args, phases=PHASES)
 
 
-BANDS = (
+HALVES = (
     # image, window, rows and columns of the result
     ("1,12,12", "3x3 pad=1_1x1_1", "12,12"),
     ("2,14,10", "3x3 pad=1_1x1_1", "14,10"),
@@ -156,8 +156,8 @@ BANDS = (
 
 
 @pytest.mark.parametrize("cast", ["none", "matmult"])
-@pytest.mark.parametrize(("image", "window", "size"), BANDS)
-def test_bands_of_rows_with_half_the_features(
+@pytest.mark.parametrize(("image", "window", "size"), HALVES)
+def test_halves_of_rows_with_half_the_features(
     image: str, window: str, size: str, cast: str
 ) -> None:
     rng = np.random.default_rng(2)

@@ -168,7 +168,7 @@ def test_the_strand_with_the_least_products_before_a_vector_phase_goes_first() -
 def test_layers_of_a_large_program_are_left_by_all_strands_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(split_batch, "MOST_ACROSS", 2)
+    monkeypatch.setattr(split_batch, "MOST_COPIES", 2)
     module = at_hlo(ATTENTION)
     HloSplitBatchPass(target="trn1", strands=2).apply(Context(), module)
     assert "hlo.strands" not in str(module)

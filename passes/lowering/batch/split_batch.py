@@ -32,9 +32,9 @@ from neuronir.passes.lowering.batch.strands import (
 from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, spread, tiled_copy
 from neuronir.passes.statistics import gains, record
 
-ACROSS = "hlo.strands"
+STRANDS = "hlo.strands"
 """Attribute of a function whose strands cross its layers: the number of strands."""
-MOST_ACROSS = 2000
+MOST_COPIES = 2000
 """Limit of copies of ops for strands that cross layers, which are then unrolled."""
 
 
@@ -83,8 +83,8 @@ def split_function(function: FuncOp, machine: Machine, strands: int) -> None:
     record(HloSplitBatchPass.name, "strands", count)
     ops = list(region.tilings)
     record(HloSplitBatchPass.name, "ops", len(ops))
-    if count * len(ops) <= MOST_ACROSS:
-        function.attributes[ACROSS] = IntegerAttr(count, i64)
+    if count * len(ops) <= MOST_COPIES:
+        function.attributes[STRANDS] = IntegerAttr(count, i64)
         order = interleaved(ops, count, machine, ahead=True)
     else:
         record(HloSplitBatchPass.name, "layers left by all strands at once, for the number of ops")

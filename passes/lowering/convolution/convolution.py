@@ -18,7 +18,7 @@ from neuronir.dialects.hlo.linear import ConvolutionOp
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
-from neuronir.passes.lowering.convolution.bands import bands, on_both, split_image
+from neuronir.passes.lowering.convolution.halves import halves, on_both, split_image
 from neuronir.passes.lowering.convolution.numbers import Operands, numbers_of_op
 from neuronir.passes.lowering.convolution.padding import padded
 from neuronir.passes.lowering.convolution.planes import packed_taps
@@ -91,13 +91,13 @@ class Convolution(Taps):
         epilogue = find_epilogue(state, self.op.results[0])
         o_tile = self._features(self.shape, self.n.o_feature)
         strides = row_major(self.shape)
-        banded = None
+        halved = None
         if packed is None:
             operands = Operands(self.image, self.weights, self.n)
-            banded = bands(state, operands, self.shape, epilogue)
+            halved = halves(state, operands, self.shape, epilogue)
             self.split = split_image(state, self.image, self.op)
-        if banded is not None:
-            operands, o_tile = banded.operands, banded.partition
+        if halved is not None:
+            operands, o_tile = halved.operands, halved.partition
             self.image, self.weights, self.n = operands.image, operands.weights, operands.numbers
         if self.split is not None:
             x = self.split
@@ -108,8 +108,8 @@ class Convolution(Taps):
         if self.split is None:
             dims = self._memory_order(x, dims)
         atoms = {d: atom(self.shape[d], strides[d]) for d in dims if self.shape[d] > 1}
-        if banded is not None:
-            atoms[self.n.o_spatial[0]] = banded.rows
+        if halved is not None:
+            atoms[self.n.o_spatial[0]] = halved.rows
         columns = [a for a in atoms.values() if a.size > 1]
         out = self._allocate(o_tile, columns, epilogue.dtype, reusable(epilogue))
         narrow = None
@@ -293,7 +293,7 @@ class Convolution(Taps):
     def _blocks(self, columns: list[Atom]) -> list[tuple[int, list[Atom]]]:
         """Return the columns of each matmul:
 
-        (first element, atoms); none crosses a band of the image.
+        (first element, atoms); none crosses a half of the image.
         """
         bank = self.state.machine.psum_bank_bytes // 4
         if self.split is None:
@@ -305,9 +305,9 @@ class Convolution(Taps):
         blocks = column_blocks([a for a in short if a.size > 1], bank)
         starts = numbers_of([a for a in columns if a not in image])
         return [
-            (start + band * rows * row + c, part)
+            (start + half * rows * row + c, part)
             for start in starts
-            for band in (0, 1)
+            for half in (0, 1)
             for c, part in blocks
         ]
 

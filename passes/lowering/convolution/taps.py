@@ -16,7 +16,7 @@ Ranges = list[tuple[int, int, int]]
 class Taps:
     """The geometry of a convolution: its operands as lowered, and the result's `shape`.
 
-    `split` is set if the image is in two bands.
+    `split` is set if the image is in two halves.
     """
 
     n: Numbers
@@ -35,7 +35,7 @@ class Taps:
         return n.range(i, tap, taps, size, self.shape[n.o_spatial[i]])
 
     def band_of(self, number: int) -> int:
-        """Return the band of the image that the output element `number` reads."""
+        """Return the half of the image that the output element `number` reads."""
         if self.split is None:
             return 0
         d = self.n.o_spatial[0]

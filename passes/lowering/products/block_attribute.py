@@ -27,7 +27,7 @@ def assign_blocks(op: DotOp, problem: Problem, b: Blocking, pinned: bool) -> Non
     """Record how a dot is blocked, for operands as in `problem`."""
     found: dict[str, Attribute] = {
         "tiles": i64_array(b.tiles),
-        "transposed": i64_array(i for i in (0, 1) if problem.across[i]),
+        "transposed": i64_array(i for i in (0, 1) if problem.transposed[i]),
         "staged": i64_attr(b.staged),
         "evicted": i64_attr(b.evicted),
     }
@@ -56,14 +56,14 @@ def pinned_tiles(op: Operation) -> Tiles | None:
     return _tiles(op, data) if "pinned" in data else None
 
 
-def plan_of(op: DotOp, across: tuple[bool, bool], machine: Machine) -> Blocking:
-    """Return how a dot is blocked, for operands with orders `across`.
+def plan_of(op: DotOp, transposed: tuple[bool, bool], machine: Machine) -> Blocking:
+    """Return how a dot is blocked, for operands with orders `transposed`.
 
     Raises NIR_LOW008 if the attribute is not applicable.
     """
-    data, problem = _data(op), problem_of(op, across)
+    data, problem = _data(op), problem_of(op, transposed)
     said = _numbers(op, data, "transposed")
-    if said != tuple(i for i in (0, 1) if across[i]):
+    if said != tuple(i for i in (0, 1) if transposed[i]):
         plan = choose(problem, machine, pinned_tiles(op)) or choose(problem, machine)
         assert plan is not None  # a smaller dot than any that is tried first
         return plan

@@ -48,8 +48,8 @@ class BlockLoads:
             made.append(Side(matrix, extent, block, min(tile, block), buffers))
         self.left, self.right = made
         self.staged: list[SSAValue] = []
-        if any(problem.across):
-            rows = max(side.tile for side in made if side.matrix.across)
+        if any(problem.transposed):
+            rows = max(side.tile for side in made if side.matrix.transposed)
             width = min(plan.block_depth, problem.k)
             self.staged = [
                 self.emitter.sbuf(rows, width, problem.dtype) for _ in range(plan.staged)
@@ -104,7 +104,7 @@ class BlockLoads:
         transposes the first `shared` tiles of the contraction.
         """
         held = side.turn()
-        if not side.matrix.across:
+        if not side.matrix.transposed:
             self.load(side, held, at, width, k, size)
             return held
         if first:
@@ -216,7 +216,7 @@ class BlockLoads:
             self.transpose_on_dve(held, t, rows, staged, (first, part, span.size), first)
             rest = (first + part, span.count - part, span.size)
             # Transposes of two operands alternate; those of one step are spread over the dots.
-            rolled = self.steps > 1 and not all(self.p.across)
+            rolled = self.steps > 1 and not all(self.p.transposed)
             self.transpose_on_pe(held, t, rows, staged, rest, first + part, rolled)
 
     def transpose_on_dve(

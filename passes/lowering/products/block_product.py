@@ -48,7 +48,7 @@ class BlockProduct(BlockLoads):
         With `apart`, the first panel is emitted outside the loop over panels.
         """
         for side, times in ((self.left, self.right.blocks), (self.right, self.right_loads())):
-            if side.matrix.across and times > 1:
+            if side.matrix.transposed and times > 1:
                 shape = [side.blocks, self.steps, self.b.depth, self.b.depth_tiles * side.block]
                 side.packed = self.emitter.variable("packed", "scratch", shape, self.p.dtype)
         for span in spans(self.p.n, self.right.block):

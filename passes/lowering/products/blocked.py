@@ -22,9 +22,9 @@ from neuronir.passes.statistics import record
 def lower_blocked(state: Lowering, op: DotOp, target: Form) -> None:
     """Emit a dot of two matrices (matrices.py) into `target`, which is in HBM."""
     operands, result = matrices_of(state, op, target)
-    across = operands[0].across, operands[1].across
-    problem = problem_of(op, across)
-    plan = plan_of(op, across, state.machine)
+    transposed = operands[0].transposed, operands[1].transposed
+    problem = problem_of(op, transposed)
+    plan = plan_of(op, transposed, state.machine)
     special = tuple(state.value(v).may_be_special() for v in op.operands)
     name = f"{problem.m}x{problem.k}x{problem.n}"
     shape = f"{plan.block_rows}x{plan.block_depth}x{plan.panel_columns}"
@@ -44,14 +44,14 @@ class Blocked(BlockProduct):
 
     def emit(self) -> None:
         """Emit the whole dot."""
-        apart = self.b.ramp or (self.left.matrix.across and self.right.blocks > 1)
+        apart = self.b.ramp or (self.left.matrix.transposed and self.right.blocks > 1)
         self.panels(apart, 1 + self.steps * self.left.blocks % 2, self._panel)
 
     def _panel(self, n: Place, columns: int, first: bool) -> None:
         """Emit all rows of a panel of columns; `first` if the left operand is loaded for the first
         time.
         """
-        apart = self.right.matrix.across
+        apart = self.right.matrix.transposed
         for span in spans(self.p.m, self.left.block):
             at, count = Place(span.first), span.count
             if (apart or (self.b.ramp and first)) and span.first == 0:
@@ -84,7 +84,7 @@ class Blocked(BlockProduct):
 
         def bring(at: Place, size: int, after: Callable[[int], None] | None = None) -> Part:
             # PE transposes first: transposes are interleaved with dots, loads are not.
-            if self.left.matrix.across and after is None:
+            if self.left.matrix.transposed and after is None:
                 self.bring(self.left, m, rows, at, size, first_left)
                 self.bring(self.right, n, columns, at, size, first_right)
                 return here()
@@ -103,7 +103,7 @@ class Blocked(BlockProduct):
                 self._first(here(), begun, tiles)
 
         held = bring(Place(), depth, first)
-        if not self.left.matrix.across:
+        if not self.left.matrix.transposed:
             first(begun)
         # The data of the second step is loaded in the middle of the first step; for later steps,
         # before the dots of the previous one, so that it is loaded and evicted meanwhile.

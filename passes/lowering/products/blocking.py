@@ -22,8 +22,8 @@ class Problem:
     """A dot [m, k] @ [k, n] of arrays in HBM.
 
     `dtype` is the operand type, `loaded` are the types of the two arrays, and `result` is the type
-    of the result. `across` states, for each array, whether it is contracted along its rows, so that
-    PE must transpose it.
+    of the result. `transposed` states, for each array, whether it is contracted along its rows, so
+    that PE must transpose it.
     """
 
     m: int
@@ -32,7 +32,7 @@ class Problem:
     dtype: DType
     loaded: tuple[DType, DType]
     result: DType
-    across: tuple[bool, bool]
+    transposed: tuple[bool, bool]
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ class Estimate:
         late = self._late(b, known.last * known.product * b.column_tiles)
         engines = known.products + -(-p.m // b.rows) * panels * late
         for side, extent in enumerate((p.m, p.n)):
-            if p.across[side]:
+            if p.transposed[side]:
                 engines += self._transposing(b, side, extent) * steps
         engines += panels * blocks * steps * LOOP_NS
         if steps * blocks % 2 == 1 and panels > 1:
@@ -155,9 +155,9 @@ class Estimate:
         row = self._row(b)
         begun = b.begin.tiles if b.begin is not None else 0
         engines = (tiles * panels - begun) * (row + self._late(b, row))
-        if p.across[0]:
+        if p.transposed[0]:
             engines += (tiles - begun) * (b.depth_tiles - b.shared) * self._transpose(b)
-        if p.across[1]:
+        if p.transposed[1]:
             engines += self._transposing(b, 1, p.n)
         dma = self._dma(b, panels, blocks, 1)
         if b.begin is not None:  # nothing is stored until nearly all of that is done
@@ -166,11 +166,11 @@ class Estimate:
         else:
             first = self._step_dma(b)
             dma -= first
-            if not p.across[1]:  # staged data is loaded next to the panel
+            if not p.transposed[1]:  # staged data is loaded next to the panel
                 panel = min(b.panel_columns, p.n) * p.loaded[1].size
                 rows = min(p.m, (b.row_tiles + b.staged) * b.rows)
                 width = p.loaded[0].size
-                left = (rows, p.k * width) if p.across[0] else (p.k, rows * width)
+                left = (rows, p.k * width) if p.transposed[0] else (p.k, rows * width)
                 first = max(first, self._beside((p.k, panel), left))
         final = b.row_tiles * row
         ends = 2 * m.dma_fixed_ns + b.column_tiles * self._eviction(b)
@@ -193,17 +193,17 @@ class Estimate:
 
     def _beginning(self, b: Blocking, begin: Begin) -> float:
         """Return the time of all dots of the first rows, including the waits of PE."""
-        p, across = self.p, self.p.across[0]
+        p, turned = self.p, self.p.transposed[0]
         others = b.column_tiles - begin.columns
         loads = ceil(others / BANKS)
-        transposed = self._transpose(b) if across else 0.0
+        transposed = self._transpose(b) if turned else 0.0
         sizes = [loaded.size for loaded in p.loaded]
         # Loads: the first rows of the left operand in pieces, the others whole.
         pieces = 1 + ceil((b.depth_tiles - 2) / BEGIN_TILES)
         rows, row = begin.rows * b.rows, b.rows * sizes[0] * begin.rows
-        left = (rows * pieces, p.k * sizes[0] / pieces) if across else (p.k, row)
+        left = (rows * pieces, p.k * sizes[0] / pieces) if turned else (p.k, row)
         more = min(p.m - rows, (begin.more + begin.rows) * b.rows)  # staged data is loaded ahead
-        following = (more, p.k * sizes[0]) if across else (p.k, more * sizes[0])
+        following = (more, p.k * sizes[0]) if turned else (p.k, more * sizes[0])
         loaded = MEETING * self._beside((p.k, begin.columns * b.columns * sizes[1]), left)
         rest = 0.0
         if others:
@@ -226,7 +226,7 @@ class Estimate:
         p, least = self.p, self.machine.dma_descriptor_ns
         sizes = [loaded.size for loaded in p.loaded]
         rows = begin.tiles * b.rows
-        array = (rows, p.k * sizes[0]) if p.across[0] else (p.k, rows * sizes[0])
+        array = (rows, p.k * sizes[0]) if p.transposed[0] else (p.k, rows * sizes[0])
         panel = self._transfer(p.k, min(b.panel_columns, p.n) * sizes[1], least)
         return panel + self._transfer(*array, least)
 
@@ -245,9 +245,9 @@ class Estimate:
     def begin(self, b: Blocking) -> Begin | None:
         """Return the start with the least cost; None if there are too few rows."""
         p = self.p
-        banks = self.machine.psum_banks - (BANKS_APART if p.across[0] else 0)
+        banks = self.machine.psum_banks - (BANKS_APART if p.transposed[0] else 0)
         tiles = p.m // b.rows
-        if p.across[1] or not tiles:
+        if p.transposed[1] or not tiles:
             return None
         found = [
             Begin(rows, columns, more)
@@ -263,7 +263,7 @@ class Estimate:
 
         Meanwhile PE computes the dots of another tile and ACT evicts them.
         """
-        if not self.p.across[0] or self.p.k > b.block_depth:
+        if not self.p.transposed[0] or self.p.k > b.block_depth:
             return 0
         side = DVE_BLOCK
         each = self._known(block_transpose_ns, self.p.dtype, side)
@@ -321,7 +321,7 @@ class Estimate:
         depth = min(b.block_depth, p.k)
         total = 0.0
         for side, extent in enumerate((min(b.block_rows, p.m), min(b.panel_columns, p.n))):
-            rows, width = (extent, depth) if p.across[side] else (depth, extent)
+            rows, width = (extent, depth) if p.transposed[side] else (depth, extent)
             total += self._transfer(rows, width * sizes[side], self.machine.dma_descriptor_ns)
         return total
 
@@ -338,7 +338,7 @@ class Estimate:
             (0, p.m, b.block_rows, blocks, panels),
             (1, p.n, b.panel_columns, panels, blocks if steps > 1 else 1),
         ):
-            if not p.across[side]:
+            if not p.transposed[side]:
                 width = min(block, extent) * p.loaded[side].size
                 arrays.append((times * p.k * count, width))
                 continue

@@ -33,7 +33,7 @@ class Matrix:
     terms: tuple[tuple[SSAValue, int], ...] = ()
 
     @property
-    def across(self) -> bool:
+    def transposed(self) -> bool:
         """Return whether the contraction is along the rows."""
         return self.depth == 1 and self.free != 1
 
@@ -71,17 +71,20 @@ def is_matrix_product(op: Operation, machine: Machine) -> bool:
     return known and one and (plain or machine.dma_casts)
 
 
-def problem_of(op: DotOp, across: tuple[bool, bool] | None = None) -> Problem:
-    """Return the sizes and types of a dot of two matrices; `across` is that of row-major arrays."""
+def problem_of(op: DotOp, transposed: tuple[bool, bool] | None = None) -> Problem:
+    """Return the sizes and types of a dot of two matrices.
+
+    `transposed` defaults to that of row-major arrays.
+    """
     dims = dims_of(op)
     shapes = [shape_of(v) for v in op.operands]
     m, n = (prod(shapes[i][d] for d in dims.free[i]) for i in (0, 1))
     k = prod(shapes[0][d] for d in dims.contracting[0])
-    if across is None:
-        across = (dims.contracting[0][0] != 0, dims.contracting[1][0] != 0)
+    if transposed is None:
+        transposed = (dims.contracting[0][0] != 0, dims.contracting[1][0] != 0)
     types = [_dtype(v) for v in op.operands]
     loaded = [_dtype(_loaded(v)) for v in op.operands]
-    return Problem(m, n, k, types[0], (loaded[0], loaded[1]), _dtype(op.results[0]), across)
+    return Problem(m, n, k, types[0], (loaded[0], loaded[1]), _dtype(op.results[0]), transposed)
 
 
 def _loaded(value: SSAValue) -> SSAValue:

@@ -22,7 +22,7 @@ class Resident(BlockProduct):
 
     def emit(self) -> None:
         """Emit the whole dot."""
-        apart = self.b.begin is not None or (self.left.matrix.across and self.right.blocks > 1)
+        apart = self.b.begin is not None or (self.left.matrix.transposed and self.right.blocks > 1)
         self.panels(apart, 2, self._panel)
 
     def _panel(self, n: Place, columns: int, first: bool) -> None:
@@ -115,7 +115,7 @@ class Resident(BlockProduct):
             low = others[0][0]
             self.load(self.right, right, n.plus(low), columns - low, Place(), self.p.k, low)
         for i, part in enumerate(parts[begin.rows :]):
-            if self.left.matrix.across:  # not by DVE, which takes long
+            if self.left.matrix.transposed:  # not by DVE, which takes long
                 staged = self.staged[i]
                 self.stage_part(self.left, staged, part.row, part.rows, Place(), self.p.k)
                 self.transpose(self.left, part.left, Place(), part.rows, staged, self.p.k, 0)
@@ -133,7 +133,7 @@ class Resident(BlockProduct):
         each.
         """
         rows, tiles = self.b.rows, self.b.depth_tiles
-        count = 1 if self.left.matrix.across else begin.tiles
+        count = 1 if self.left.matrix.transposed else begin.tiles
         buffers = [
             self.emitter.sbuf(self.b.depth, tiles * count * rows, self.p.dtype)
             for _ in range(begin.tiles // count)
@@ -189,10 +189,10 @@ class Resident(BlockProduct):
                 self.load_tiles(
                     self.right, part.right, part.column, columns, Place(), (k, 1, depth)
                 )
-            if not self.left.matrix.across:
+            if not self.left.matrix.transposed:
                 width = part.left.width
                 self.load_tiles(self.left, part.left, part.row, width, Place(), piece)
-        if self.left.matrix.across:
+        if self.left.matrix.transposed:
             self._transpose_piece(self.staged[which], turn, part, piece)
 
     def _pieces(self) -> list[tuple[int, int, int]]:

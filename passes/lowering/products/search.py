@@ -114,7 +114,7 @@ def _candidates(b: Blocking, p: Problem, estimate: Estimate) -> Iterator[Blockin
         return
     for staged in _staged(b, p, estimate.machine):
         for evicted in EVICTED:
-            for ramp in (False, True) if not p.across[1] else (False,):
+            for ramp in (False, True) if not p.transposed[1] else (False,):
                 yield replace(b, staged=staged, evicted=evicted, ramp=ramp)
 
 
@@ -136,5 +136,5 @@ def _resident(b: Blocking, p: Problem, estimate: Estimate) -> Iterator[Blocking]
 def _staged(b: Blocking, p: Problem, machine: Machine) -> list[int]:
     """Return how many tiles of rows may be staged in SBUF for transposes."""
     columns = -(-b.panel_columns // machine.partitions)
-    most = max(b.row_tiles, columns if p.across[1] else 0)
+    most = max(b.row_tiles, columns if p.transposed[1] else 0)
     return sorted({max(2, min(n, most)) for n in (2, 4, 8, most)})

@@ -1,11 +1,11 @@
-"""Put two bands of rows on the halves of the partitions, for convolutions with few features.
+"""Put half of the rows of an image on each half of the partitions.
 
 A matmul with half the rows and columns of the array costs as much as a full one. If the numbers of
 input and output features are both exactly half the number of partitions, the upper half of the
 image rows is put on the first half of the partitions, and the lower half on the second. The
-stationary operand has the filter twice on its diagonal and computes both bands at once. This halves
-the matmuls and the columns to evict. The bands overlap by the
-extent of the window, so the image is copied into them.
+stationary operand has the filter twice on its diagonal and computes both halves at once: that takes
+half of the matmuls, and half of the columns to evict. The halves overlap by the extent of the
+window, so the image is copied into them.
 """
 
 from collections.abc import Sequence
@@ -31,22 +31,22 @@ from neuronir.passes.lowering.products.epilogue import Epilogue
 from neuronir.passes.lowering.state import Lowering
 
 COPIED = 512
-"""Columns of an instruction that copies rows into a band."""
+"""Columns of an instruction that copies rows into a half."""
 
 
 @dataclass(frozen=True)
-class Bands:
-    """A convolution of both bands at once, the layout of its result, and the rows of a band."""
+class Halves:
+    """A convolution of both halves at once, the layout of its result, and the rows of a half."""
 
     operands: Operands
     partition: Partition
     rows: Atom
 
 
-def bands(
+def halves(
     state: Lowering, operands: Operands, shape: Sequence[int], epilogue: Epilogue
-) -> Bands | None:
-    """Return the convolution in bands, for a result of `shape`.
+) -> Halves | None:
+    """Return the convolution in halves, for a result of `shape`.
 
     Returns None if it does not fit, or if the result has readers other than dots along features.
     """
@@ -71,11 +71,11 @@ def bands(
         return None
     first = [g * rows * n.strides[0] - n.low[0] for g in (0, 1)]
     count = (rows - 1) * n.strides[0] + (height - 1) * n.rhs_dilation[0] + 1
-    banded = _copied(state, operands, first, count)
-    if banded is None:
+    halved = _copied(state, operands, first, count)
+    if halved is None:
         return None
     axes = (*n.k_spatial, n.k_in, n.k_out)
-    filter_ = state.products.derived(weights, ("bands", axes), lambda: _twice(weights, axes))
+    filter_ = state.products.derived(weights, ("halves", axes), lambda: _twice(weights, axes))
     numbers = replace(
         n,
         batch=0,
@@ -90,11 +90,11 @@ def bands(
     order = row_major(shape)
     row = order[n.o_spatial[0]]
     partition = ((atom(2, rows * row), half), (atom(half, order[n.o_feature]), 1))
-    return Bands(Operands(banded, filter_, numbers), partition, atom(rows, row))
+    return Halves(Operands(halved, filter_, numbers), partition, atom(rows, row))
 
 
 def _read_by_products(value: SSAValue) -> bool:
-    """Return whether all readers of a value are single-tap convolutions, which accept bands."""
+    """Return whether all readers of a value are single-tap convolutions, which accept halves."""
     if not value.uses:
         return False
     for use in value.uses:
@@ -126,9 +126,9 @@ def _twice(weights: Value, order: tuple[int, ...]) -> Value:
 
 
 def _copied(state: Lowering, operands: Operands, first: list[int], count: int) -> Value | None:
-    """Return the image as [batch, rows of a band, columns, band * feature].
+    """Return the image as [batch, rows of a half, columns, half * feature].
 
-    Each band has the rows from `first` on, and zeros after the end of the image.
+    Each half has the rows from `first` on, and zeros after the end of the image.
     """
     n, image, emitter = operands.numbers, operands.image, state.emitter
     order = row_major(image.shape)
@@ -170,8 +170,9 @@ def _copied(state: Lowering, operands: Operands, first: list[int], count: int) -
 
 
 def split_image(state: Lowering, image: Value, op: ConvolutionOp) -> Form | None:
-    """Return the copy of an image whose rows are in two bands on the halves of the partitions, if a
-    single-tap convolution can read it.
+    """Return the copy of an image with half of its rows on each half of the partitions.
+
+    Returns None if there is none, or if it is no single-tap convolution that reads it.
     """
     if not _pointwise(op):
         return None
@@ -183,9 +184,9 @@ def split_image(state: Lowering, image: Value, op: ConvolutionOp) -> Form | None
         layout = join(form.partition)
         if form.hbm or form.start or len(layout) != 2 or layout[1] != own:
             continue
-        band, step = layout[0]
+        half, step = layout[0]
         row, height = order[n.spatial[0]], image.shape[n.spatial[0]]
-        if step == features and band.size == 2 and 2 * band.stride == row * height:
+        if step == features and half.size == 2 and 2 * half.stride == row * height:
             return form
     return None
 
