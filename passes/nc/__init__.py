@@ -1,43 +1,30 @@
 """Define the passes on the nc dialect."""
 
-from collections.abc import Callable
-from importlib import import_module
+from neuronir.passes.lazy import lazy
 
-from xdsl.passes import ModulePass
-
-_CLASSES = {
-    "nc-dce": ("dce", "NcDcePass"),
-    "nc-sum-in-psum": ("sum_in_psum", "NcSumInPsumPass"),
-    "nc-forward-psum": ("forward", "NcForwardPsumPass"),
-    "nc-balance-evictions": ("balance", "NcBalanceEvictionsPass"),
-    "nc-unroll": ("unroll", "NcUnrollPass"),
-    "nc-verify-room": ("verify_room", "NcVerifyRoomPass"),
-    "nc-split-loads": ("split_loads", "NcSplitLoadsPass"),
-    "nc-assign-engines": ("assign_engines", "NcAssignEnginesPass"),
-    "nc-rotate": ("rotate", "NcRotatePass"),
-    "nc-prefetch": ("prefetch", "NcPrefetchPass"),
-    "nc-pipeline": ("pipeline", "NcPipelinePass"),
-    "nc-reload-weights": ("reload", "NcReloadWeightsPass"),
-    "nc-schedule": ("schedule", "NcSchedulePass"),
-    "nc-spill": ("spill", "NcSpillPass"),
-    "nc-assign-banks": ("assign_banks", "NcAssignBanksPass"),
-    "nc-allocate": ("allocate", "NcAllocatePass"),
-    "nc-split-transfers": ("split_transfers", "NcSplitTransfersPass"),
-    "nc-order-triggers": ("order_triggers", "NcOrderTriggersPass"),
-    "nc-synchronise": ("synchronise", "NcSynchronisePass"),
-    "nc-verify-machine": ("verify_machine", "NcVerifyMachinePass"),
-    "nc-verify-order": ("verify_order", "NcVerifyOrderPass"),
-}
-
-
-def _lazy(module: str, attribute: str) -> Callable[[], type[ModulePass]]:
-    def load() -> type[ModulePass]:
-        found: type[ModulePass] = getattr(import_module(f"neuronir.passes.nc.{module}"), attribute)
-        return found
-
-    return load
-
-
-PASSES: dict[str, Callable[[], type[ModulePass]]] = {
-    name: _lazy(module, attribute) for name, (module, attribute) in _CLASSES.items()
-}
+PASSES = lazy(
+    __name__,
+    {
+        "nc-dce": ("dce", "NcDcePass"),
+        "nc-sum-in-psum": ("sum_in_psum", "NcSumInPsumPass"),
+        "nc-forward-psum": ("forward", "NcForwardPsumPass"),
+        "nc-balance-evictions": ("balance", "NcBalanceEvictionsPass"),
+        "nc-unroll": ("unroll", "NcUnrollPass"),
+        "nc-verify-room": ("verify_room", "NcVerifyRoomPass"),
+        "nc-split-loads": ("split_loads", "NcSplitLoadsPass"),
+        "nc-assign-engines": ("assign_engines", "NcAssignEnginesPass"),
+        "nc-rotate": ("rotate", "NcRotatePass"),
+        "nc-prefetch": ("prefetch", "NcPrefetchPass"),
+        "nc-pipeline": ("pipeline", "NcPipelinePass"),
+        "nc-reload-weights": ("reload", "NcReloadWeightsPass"),
+        "nc-schedule": ("schedule", "NcSchedulePass"),
+        "nc-spill": ("spill", "NcSpillPass"),
+        "nc-assign-banks": ("assign_banks", "NcAssignBanksPass"),
+        "nc-allocate": ("allocate", "NcAllocatePass"),
+        "nc-split-transfers": ("split_transfers", "NcSplitTransfersPass"),
+        "nc-order-triggers": ("order_triggers", "NcOrderTriggersPass"),
+        "nc-synchronise": ("synchronise", "NcSynchronisePass"),
+        "nc-verify-machine": ("verify_machine", "NcVerifyMachinePass"),
+        "nc-verify-order": ("verify_order", "NcVerifyOrderPass"),
+    },
+)
