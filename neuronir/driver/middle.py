@@ -1,7 +1,8 @@
 """Choose between the direct path and phase `tiled` by simulated time.
 
-The direct path from `hlo` to nc comes first. Phase `tiled` is tried if the direct path rejects the
-program, or if its time is far from the program's lower bound.
+The direct path from `hlo` to nc usually comes first. Phase `tiled` is tried if the direct path
+rejects the program, or if its time is far from the program's lower bound. If the work of the direct
+path's engines alone is very far from it, phase `tiled` comes first.
 
 A failed attempt does not end a compile that another path completes. If an attempt fails because of
 a compiler bug, a warning reports it with a reproducer, and the result of the other path is used. If
@@ -68,6 +69,13 @@ FAR, LARGEST_FAR = 20.0, 6000
 steps has 5,100 ops when its loops are unrolled, and took 13 times as long without phase `tiled`."""
 
 
+FIRST = 10.0
+"""Phase `tiled` comes first if the work of the direct path exceeds this multiple of the lower
+bound: such a program has very many instructions, and is rarely the faster one."""
+WAITS = 2.0
+"""A program on the direct path takes up to about this multiple of its engines' work."""
+
+
 class Compile(Protocol):
     """Compiles with or without phase `tiled`, with other pipelines by phase.
 
@@ -126,10 +134,83 @@ def choose_middle(
         if isinstance(loops, Middle):
             return loops
         tried = loops
+    else:
+        limit = _first_ns(module, machine)
+        try:
+            return _direct_first(module, machine, compiled, tiling, thorough, limit=limit)
+        except _TilesFirst as work:
+            found = _tiles_first(module, machine, compiled, tiling, thorough, work.least_ns)
+            if found is not None:
+                return found
+    return _direct_first(module, machine, compiled, tiling, thorough, tried)
+
+
+def _first_ns(module: ModuleOp, machine: Machine) -> float:
+    """Return the work on the direct path from which phase `tiled` comes first; inf for never."""
+    size = _size(module)
+    if size <= LARGEST and machine.has_control_flow:
+        return near_ns(module, machine, FIRST)
+    return near_ns(module, machine, FAR) if size <= LARGEST_FAR else inf
+
+
+class _TilesFirst(TooSlow):
+    """The work of the direct path is so far from the lower bound that tiles come first."""
+
+
+def _tiles_first(
+    module: ModuleOp,
+    machine: Machine,
+    compiled: Compile,
+    tiling: str,
+    thorough: bool,
+    work_ns: float,
+) -> Middle | None:
+    """Return the faster program, if phase `tiled` compiles one; the direct path, whose work takes
+    `work_ns`, follows only if it may be faster.
+    """
+    try:
+        with trying(), statistics.unrecorded():
+            other, tiled = through_tiles(
+                module, machine, compiled, tiling, WAITS * work_ns, thorough
+            )
+    except UserPassFailure:
+        raise
+    except Exception:
+        return None  # what is wrong is said where the direct path came first
+    if other > work_ns:
+        try:
+            direct = Middle(compiled(False, None, other), False)
+        except TooSlow as slow:
+            work_ns = slow.least_ns
+        except RunFailure as failure:
+            if failure.internal or isinstance(failure, UserPassFailure):
+                raise
+        else:
+            if _timing(direct.result, machine)[0] <= other:
+                return direct
+    work = f"at least {work_ns / 1e3:.1f} us"
+    remark(f"through phase tiled: {other / 1e3:.1f} us, without it {work}")
+    return tiled
+
+
+def _direct_first(
+    module: ModuleOp,
+    machine: Machine,
+    compiled: Compile,
+    tiling: str,
+    thorough: bool,
+    tried: RunFailure | None = None,
+    limit: float = inf,
+) -> Middle:
+    """Compile with the direct path, and through phase `tiled`, unless that was `tried`, if it may
+    be faster; raises _TilesFirst if the work of the direct path takes longer than `limit` ns.
+    """
     refused: RunFailure | None = None
     time = inf
     try:
-        direct = Middle(compiled(False, None), False)
+        direct = Middle(compiled(False, None, limit), False)
+    except TooSlow as slow:
+        raise _TilesFirst(slow.least_ns) from slow
     except RunFailure as failure:
         if failure.internal or isinstance(failure, UserPassFailure):
             raise

@@ -15,7 +15,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.tile.interface import Need, Window
 from neuronir.dialects.tile.rules import contracting, shape_of
 from neuronir.passes.hlo.support.values import ints
-from neuronir.passes.tile.times import spread
+from neuronir.passes.tile.buffers import spread
 from neuronir.passes.tile.whole import tiled
 
 Dim = tuple[SSAValue, int]

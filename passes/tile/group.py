@@ -14,6 +14,7 @@ from neuronir.dialects.support.loops import is_body
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.tile.axes import Key, Related
+from neuronir.passes.tile.steps import Step
 
 VIEWS = frozenset(
     ("hlo.broadcast", "hlo.reshape", "hlo.bitcast", "hlo.transpose", "hlo.constant", "hlo.iota")
@@ -48,11 +49,15 @@ class Loop:
 
 @dataclass(eq=False)
 class Group:
-    """Ops in program order, views included, with their axes; `loops` from the outside in."""
+    """Ops in program order, views included, with their axes; `loops` from the outside in.
+
+    `steps` is what buffers.py knows of the ops; groups that differ in their loops share it.
+    """
 
     ops: tuple[Operation, ...]
     related: Related
     loops: tuple[Loop, ...] = ()
+    steps: list[Step] = field(default_factory=list)
     inside: frozenset[Operation] = field(init=False)
 
     def __post_init__(self) -> None:

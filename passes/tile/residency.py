@@ -8,9 +8,9 @@ from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.tile.buffers import spread
 from neuronir.passes.tile.group import Group, is_source, is_view, item_bytes, nbytes
 from neuronir.passes.tile.grouping import APART, Grouping
-from neuronir.passes.tile.times import spread
 from neuronir.passes.tile.whole import whole
 
 SHARE = 12

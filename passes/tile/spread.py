@@ -16,8 +16,8 @@ from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, ints
 from neuronir.passes.hlo.support.walk import erase_dead
+from neuronir.passes.tile.buffers import spread
 from neuronir.passes.tile.expand_windows import LARGEST_WINDOW, expands
-from neuronir.passes.tile.times import spread
 from neuronir.passes.tile.whole import MARK
 
 LEAST = 1 << 15

@@ -8,8 +8,8 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from neuronir.passes.tile.axes import Key
+from neuronir.passes.tile.buffers import spread
 from neuronir.passes.tile.group import Group, Loop
-from neuronir.passes.tile.times import spread
 
 
 @dataclass(frozen=True)

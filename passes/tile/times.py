@@ -6,7 +6,6 @@ Tests bound their error relative to the simulator.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
 
 from xdsl.ir import Operation, SSAValue
@@ -14,14 +13,13 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.support.dtypes import byte_size
 from neuronir.dialects.tile.interface import REDUCED, tiling_of
-from neuronir.dialects.tile.rules import ELEMENTWISE, combiner, shape_of
-from neuronir.passes.hlo.support.values import element, integer, ints
+from neuronir.dialects.tile.rules import combiner, shape_of
+from neuronir.passes.hlo.support.values import element, ints
 from neuronir.passes.tile.axes import Key
-from neuronir.passes.tile.group import Group, is_view, item_bytes, root_of
+from neuronir.passes.tile.buffers import most_live, sizes_of, spread
+from neuronir.passes.tile.group import Group, is_view, item_bytes
 from neuronir.passes.tile.row_composites import axis_of, of_rows, row_passes
-from neuronir.passes.tile.sums import carried_element
 
 ROUND_NS = 1500.0
 """The overhead of an iteration: iterations overlap, except for the first and the last."""
@@ -47,55 +45,6 @@ class Times:
     def total(self) -> float:
         """Return the time of the group with full overlap."""
         return max(self.dma, self.pe, self.vector) + self.fixed
-
-
-def views_of(value: SSAValue) -> list[Operation]:
-    """Return the views through which a value is read, nearest first, and the source that is one."""
-    found: list[Operation] = []
-    while isinstance(value.owner, Operation) and is_view(value.owner):
-        found.append(value.owner)
-        if not value.owner.operands:
-            break
-        value = value.owner.operands[0]
-    return found
-
-
-@lru_cache(maxsize=65536)
-def spread(extents: tuple[int, ...], limit: int) -> int:
-    """Return the maximum partitions of a tile of these extents: one axis, or two together."""
-    best = 1
-    for i, n in enumerate(extents):
-        whole = _divisor(n, limit)
-        best = max(best, whole)
-        if n <= limit // 2:
-            for j, m in enumerate(extents):
-                if j != i:
-                    best = max(best, n * _divisor(m, limit // n))
-    return best
-
-
-@lru_cache(maxsize=65536)
-def _divisor(n: int, limit: int) -> int:
-    for d in range(min(n, limit), 0, -1):
-        if n % d == 0:
-            return d
-    return 1
-
-
-def passes_on(op: Operation, group: Group) -> bool:
-    """Return whether the result of an op has no buffer: its reader evicts or computes it."""
-    (result,) = op.results
-    use = result.get_user_of_unique_use()
-    if use is None or use not in group.inside or use.name not in ELEMENTWISE:
-        return False
-    if op.name == "hlo.dot":
-        return True
-    if use.name == "hlo.convert":
-        return item_bytes(use.results[0]) < item_bytes(result)
-    if op.name in ("hlo.add", "hlo.subtract", "hlo.multiply", "hlo.divide"):
-        small = [prod(shape_of(root_of(v))) < prod(shape_of(result)) for v in op.operands]
-        return any(small) and use.name != "hlo.select"
-    return op.name == "hlo.convert"
 
 
 def _leave(kept: set[int], group: Group) -> bool:
@@ -268,95 +217,8 @@ class GroupTimes:
         Without loops, this is the maximum of the live bytes in program order. In a loop, it is
         everything that an iteration makes, twice, because iterations overlap.
         """
-        sizes = self._sizes(group)
+        sizes = sizes_of(group, self.machine.partitions, self.resident)
         if not group.loops:
-            return self._live(group, {key: size for key, (size, _) in sizes.items()})
+            return most_live(group, {key: size for key, (size, _) in sizes.items()})
         inner = len(group.loops)
         return sum(size * (2 if depth == inner else 1) for size, depth in sizes.values())
-
-    def _sizes(self, group: Group) -> dict[Key, tuple[int, int]]:
-        """Return the bytes of a partition of a tile of each buffered value, and its loop depth."""
-        found: dict[Key, tuple[int, int]] = {}
-        seen: dict[tuple[SSAValue, tuple[int, ...]], Key] = {}
-        for op in group.ops:
-            if is_view(op):
-                continue
-            for i in range(len(op.operands)):
-                root = self._root(group, op, i)
-                if isinstance(root, tuple) and group.value(root) not in self.resident:
-                    mark = group.value(root), group.tile(root)
-                    if mark not in seen:
-                        seen[mark] = root
-                        found[root] = self._tile(group, root)
-            found.update(self._counts(group, op))
-            for r in op.results:
-                if not passes_on(op, group) and not (group.loops and op in group.overlapping):
-                    size, depth = self._tile(group, r)
-                    if group.depth_of(group.axes_of(op)) > depth:  # loops add it up
-                        size = size * byte_size(carried_element(r)) // item_bytes(r)
-                    found[r] = size, depth
-        return found
-
-    def _counts(self, group: Group, op: Operation) -> dict[Key, tuple[int, int]]:
-        """Return the same for the iotas that an op reads: each partition has their counts."""
-        found: dict[Key, tuple[int, int]] = {}
-        for value in op.operands:
-            views = views_of(value)
-            if not views or views[-1].name != "hlo.iota":
-                continue
-            iota = views[-1]
-            size, depth = self._tile(group, op.results[0])
-            counts = group.related.of(iota.results[0])[integer(iota, "iota_dimension")]
-            most = prod(group.extent(a) for a in counts)
-            elements = size // item_bytes(op.results[0])
-            found[iota.results[0]] = min(elements, most) * item_bytes(iota.results[0]), depth
-        return found
-
-    def _tile(self, group: Group, key: Key) -> tuple[int, int]:
-        leaves = group.related.leaves(key)
-        extents = tuple(group.extent(a) for a in leaves)
-        partitions = spread(extents, self.machine.partitions)
-        size = -(-prod(extents) * item_bytes(group.value(key)) // partitions)
-        return size, group.depth_of(group.based(leaves))
-
-    def _live(self, group: Group, sizes: dict[Key, int]) -> int:
-        last: dict[Key, int] = {}
-        first: dict[Key, int] = {}
-        for n, op in enumerate(group.ops):
-            if is_view(op):
-                continue
-            for i in range(len(op.operands)):
-                root = self._root(group, op, i)
-                if root is not None and root in sizes:
-                    first.setdefault(root, n)
-                    last[root] = n
-            for r in op.results:
-                if r in sizes:
-                    first[r] = n
-                    last.setdefault(r, n)
-        for v in group.outputs:
-            if v in first:
-                last[v] = len(group.ops)
-        change: dict[int, int] = {}
-        for key, begin in first.items():
-            change[begin] = change.get(begin, 0) + sizes[key]
-            change[last[key] + 1] = change.get(last[key] + 1, 0) - sizes[key]
-        best = now = 0
-        for n in sorted(change):
-            now += change[n]
-            best = max(best, now)
-        return best
-
-    def _root(self, group: Group, op: Operation, which: int) -> Key | None:
-        """Return the base of an operand: a value of the group, or an outer use."""
-        while True:
-            value = op.operands[which]
-            owner = value.owner
-            if owner not in group.inside:
-                return None if not shape_of(value) else (op, which)
-            assert isinstance(owner, Operation)
-            if not is_view(owner):
-                return value
-            if not owner.operands:
-                return None
-            op, which = owner, 0

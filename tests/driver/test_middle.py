@@ -342,3 +342,41 @@ def test_the_work_of_engines_bounds_the_time() -> None:
         with pytest.raises(TooSlow):
             check_work(virtual, machine, least_ns(virtual, machine) - 1)
         check_work(virtual, machine, time)
+
+
+@pytest.mark.parametrize(
+    ("tiles_us", "asked", "tiled"),
+    [
+        (900.0, ["direct", "80"], True),  # less than the work of the direct path
+        (1500.0, ["direct", "80", "direct"], True),
+        (2500.0, ["direct", "80", "direct"], False),
+        (inf, ["direct", "80", "direct"], False),  # refused: the direct path has no limit then
+    ],
+)
+def test_tiles_come_first_where_the_direct_way_is_far_behind(
+    tiles_us: float, asked: list[str], tiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The work of the direct path is 1,000 us, and its time 2,000 us."""
+    module = compile_text(TURN, "trn1", replace(EXACT, compile_to="hlo")).module
+    done = {True: compiled(TURN, "always"), False: compiled(TURN, "never")}
+    ways = Compiles({})
+    limits: list[float] = []
+
+    def way(
+        tiled: bool, pipelines: Mapping[str, str] | None = None, limit_ns: float = inf
+    ) -> CompiledResult:
+        ways.asked.append("80" if tiled else "direct")
+        if tiled and tiles_us == inf:
+            raise failure("NIR_TIL001")
+        limits.append(limit_ns)
+        if not tiled and limit_ns < 1e6:
+            raise TooSlow(1e6)
+        return done[tiled]
+
+    times = {id(done[True]): (tiles_us * 1e3, inf), id(done[False]): (2e6, inf)}
+    monkeypatch.setattr(middle, "_timing", lambda result, machine: times[id(result)])
+    monkeypatch.setattr(middle, "_first_ns", lambda *_: 1e5)
+    monkeypatch.setattr(middle, "near_ns", lambda *_: 2.2e6)
+    assert choose_middle(module, get_machine("trn1"), way).tiled == tiled
+    assert ways.asked == asked
+    assert limits[0] == 1e5 and (tiles_us == inf or limits[1] == middle.WAITS * 1e6)

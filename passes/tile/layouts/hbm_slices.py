@@ -12,10 +12,10 @@ from xdsl.ir import Block, SSAValue
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import ints
+from neuronir.passes.tile.buffers import spread
 from neuronir.passes.tile.layouts.costs import run_of
 from neuronir.passes.tile.layouts.values import Values, kind_of
 from neuronir.passes.tile.retile import slice_properties
-from neuronir.passes.tile.times import spread
 
 SHORT = 512
 """Rows of a slice with fewer bytes than this are loaded together with their surroundings, unless
