@@ -21,6 +21,7 @@ from neuronir.cli.neuron_cc_args import (
     remarks,
     settle,
 )
+from neuronir.cli.neuron_cc_refused import names_of, warnings_of_refusal
 from neuronir.cli.program import OK, USER_ERROR, UsageError, guarded
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.support.errors import NeuronError
@@ -45,12 +46,17 @@ class _Messages(Messages):
     words: list[str] = field(default_factory=list)
 
     def fail(self, diagnostic: Diagnostic, source: dict[str, str], name: str | None) -> None:
-        """Emit an error; unknown operators are named in one line first."""
+        """Emit an error; unsupported operators are warnings before it, one for each."""
         head, *lines = diagnostic.text.splitlines()
-        if head.startswith(f"[{_UNKNOWN}]"):
-            names = ", ".join(f"'{line.split()[0]}'" for line in lines)
-            head = f"[{_UNKNOWN}] The following operators are not implemented: {{{names}}}"
-            diagnostic = replace(diagnostic, text="\n".join([head, *lines]))
+        refused = list(warnings_of_refusal(diagnostic.text))
+        for text in refused:
+            self.say("warning", text)
+        if refused and head.startswith(f"[{_UNKNOWN}]"):
+            head = (
+                f"[{_UNKNOWN}] The following operators are not implemented: {{{names_of(lines)}}}"
+            )
+        if refused:
+            diagnostic = replace(diagnostic, text=head.removesuffix(":"))
         super().fail(diagnostic, source, name)
 
     def fault(self, error: Exception) -> None:

@@ -6,6 +6,7 @@ of a compile in this process.
 """
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -19,6 +20,12 @@ from neuronir.diagnostics.stored import from_json
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver.job import Job, pack
 from neuronir.driver.pass_runner import RunFailure
+
+EMPTY = (
+    "Neuron executable (neff) is empty. Please check neuron-cc is installed and working properly"
+)
+ABORTED = "The neuron-cc (neuron compiler) process aborted (SIG_ABORT)"
+"""The published texts of a compile that ends without a NEFF."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,7 @@ def compile_jobs(
     """Compile each job in a process of its own, `workers` at a time; the answers in order.
 
     Raises subprocess.TimeoutExpired if a job takes more than `timeout` seconds, NIR_DRV012 if a
-    process fails, and ValueError for options that a job cannot set.
+    process fails, is killed or writes no NEFF, and ValueError for options that a job cannot set.
     """
     with TemporaryDirectory() as folder:
         places = [Path(folder) / str(i) for i in range(len(jobs))]
@@ -53,11 +60,31 @@ def _run(job: Job, place: Path, timeout: float | None) -> Answer | RunFailure:
     failure = place / "error.json"
     if done.returncode == 0:
         sys.stderr.write(done.stderr)  # its warnings
+        neff = place / "graph.neff"
+        if not neff.exists() or not neff.stat().st_size:
+            raise NeuronError("NIR_DRV012", EMPTY)
         messages = json.loads((place / "messages.json").read_text())
-        return Answer((place / "graph.neff").read_bytes(), [(n, text) for n, text in messages])
+        return Answer(neff.read_bytes(), [(n, text) for n, text in messages])
     if failure.exists():
         found = json.loads(failure.read_text())
         diagnostic = from_json(found["diagnostic"], job.name)
         return RunFailure(diagnostic, internal=found["internal"])
-    lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-    raise NeuronError("NIR_DRV012", f"the process of a compile failed: {lines[-1]}")
+    raise _ended(done.returncode, done.stderr)
+
+
+def _ended(status: int, stderr: str) -> NeuronError:
+    """Return the error of a process that left no result; a signal is a negative status."""
+    if status == -signal.SIGKILL:
+        text = f"Compile command returned: {status}; the system killed the process of a compile"
+        return NeuronError(
+            "NIR_DRV012", text, help="it probably ran out of memory: give the computer more"
+        )
+    if status == -signal.SIGABRT:
+        return NeuronError("NIR_DRV012", f"{ABORTED}{_last(stderr)}")
+    what = f"{_last(stderr) or f': exit status {status}'}"
+    return NeuronError("NIR_DRV012", f"the process of a compile failed{what}")
+
+
+def _last(stderr: str) -> str:
+    lines = stderr.strip().splitlines()
+    return f": {lines[-1]}" if lines else ""

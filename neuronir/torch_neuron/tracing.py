@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.driver.dots import dots
 from neuronir.frontends.torch.parts import is_operator
 from neuronir.frontends.torch.registry import why_not
 from neuronir.frontends.torch.unsupported import operator_name
@@ -57,7 +58,7 @@ def trace(
 
     Returns a ScriptModule as `neuronir.torch.trace` does. Operators that the compiler does not
     support, or that `subgraph_builder_function` returns False for, run in torch on the host, in the
-    same ScriptModule; the logger `Neuron` says which.
+    same ScriptModule; the logger `Neuron` says which. A dot is printed every 20 s.
 
     Args:
         compiler_args: options of `neuron-cc compile`, as a string or a list.
@@ -98,7 +99,8 @@ def trace(
         compiler_workdir,
         compiler_timeout,
     )
-    made = choice.whole() if not fallback else choice.module()
+    with dots():
+        made = choice.whole() if not fallback else choice.module()
     if not dynamic_batch_size:
         return made
     if not hasattr(made, "neuron"):

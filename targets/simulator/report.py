@@ -5,6 +5,7 @@ Names follow the public profiler. report_fields.py lists every key with its unit
 
 from collections.abc import Mapping
 
+from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import Machine
 from neuronir.targets.simulator.attribution import (
     ENGINES,
@@ -79,6 +80,8 @@ def build_report(result: TimingResult) -> Report:
         "transpose_us": _transpose_ns(code, usage) / 1e3,
         "hbm_read_bytes": read,
         "hbm_write_bytes": written,
+        "host_input_bytes": _host_bytes(result.program, "input"),
+        "host_output_bytes": _host_bytes(result.program, "output"),
         "bytes_by_kind": {
             kind: {
                 "read": kinds[kind].read,
@@ -107,6 +110,11 @@ def build_report(result: TimingResult) -> Report:
         "assumed_numbers": assumed_numbers(machine),
     }
     return report
+
+
+def _host_bytes(program: Program, kind: str) -> int:
+    """Return the bytes of all variables of a kind, which the host copies in each run."""
+    return sum(variable.size for variable in program.variables if variable.kind == kind)
 
 
 def _engine_fields(

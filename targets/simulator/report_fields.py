@@ -76,6 +76,17 @@ FIELDS: tuple[Field, ...] = (
     Field("hbm_read_bytes", "bytes", "HBM bytes read by DMA"),
     Field("hbm_write_bytes", "bytes", "HBM bytes written by DMA"),
     Field(
+        "host_input_bytes",
+        "bytes",
+        "bytes of all inputs, which the host copies to HBM before each run; "
+        "the time of these copies is not part of total_time_us",
+    ),
+    Field(
+        "host_output_bytes",
+        "bytes",
+        "bytes of all outputs, which the host reads after each run, as above",
+    ),
+    Field(
         "bytes_by_kind",
         "bytes",
         "bytes read and written, by kind of variable, and how many times its variables are read",

@@ -97,6 +97,18 @@ def test_bytes_by_kind() -> None:
     assert report["dma_transfer_count"] == 3
 
 
+def test_d12_host_transfers_are_visible() -> None:
+    """Row D12 of docs/features.md: each run copies inputs to the device and outputs back."""
+    made = small()
+    made.variables += [
+        Variable("z", "input", 512, 3 << 21),
+        Variable("c", "constant", 4096, 4 << 21),
+    ]
+    report = build_report(simulate_timing(made))
+    assert report["host_input_bytes"] == (1 << 21) + 512
+    assert report["host_output_bytes"] == 1 << 21
+
+
 def test_attribution() -> None:
     report = build_report(simulate_timing(small()))
     rows = {row["name"]: row for row in report["ops"]}

@@ -50,4 +50,4 @@ def test_what_works_has_evidence() -> None:
         for row in ROW.finditer(PAGE.read_text())
         if re.match("yes|partly", row[3]) and not re.search(r"\w+/|\w\.toml", row[4])
     ]
-    assert wrong == ["A06"]  # that a device is not needed is shown by every test
+    assert not wrong
