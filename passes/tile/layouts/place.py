@@ -60,6 +60,16 @@ def place(shape: Sequence[int], partition: Partition, order: Iterable[Atom] = ()
     return Place(partition, join(dense([*left, *named])))
 
 
+def crossing(free: Partition, others: Iterable[Partition]) -> bool:
+    """Return whether the free digits of a value and those of others have no common refinement.
+
+    Positions (16, 13) and (104, 2) of a dimension of 208 have none, (16, 13) and (4, 52) have one.
+    """
+    every = [free, *others]
+    cuts = {c for pairs in every for a, _ in pairs for c in (a.stride, a.end)}
+    return any(not a.ragged and split_at(a, cuts) is None for pairs in every for a, _ in pairs)
+
+
 def remaining(shape: Sequence[int], partition: Partition) -> list[Atom]:
     """Return the remaining digits of a shape, outermost first, split at the partition's digits."""
     size = prod(shape)

@@ -35,7 +35,14 @@ from neuronir.passes.tile.layouts.digits import (
     scattered,
 )
 from neuronir.passes.tile.layouts.maps import Partition, own, positions, sees
-from neuronir.passes.tile.layouts.place import Place, cut_order, from_layout, place, to_layout
+from neuronir.passes.tile.layouts.place import (
+    Place,
+    crossing,
+    cut_order,
+    from_layout,
+    place,
+    to_layout,
+)
 from neuronir.passes.tile.layouts.plans import Plan, dtype
 from neuronir.passes.tile.layouts.views import in_pieces, see, straddles
 
@@ -229,8 +236,18 @@ class Writer(Choice):
         self, op: Operation, plan: Plan, places: Sequence[Place | None]
     ) -> list[Place | None]:
         found = list(places)
+        kept: list[Partition] = []
+        products = op.name in ("hlo.dot", "hlo.convolution")
         for i, where in enumerate(places):
-            if where is None or not (cut_up(op, plan, i, where) or row_in_pieces(op, i, where)):
+            if where is None:
+                continue
+            alike = not products and shape_of(op.operands[i]) == shape_of(op.results[0])
+            if not (
+                cut_up(op, plan, i, where)
+                or row_in_pieces(op, i, where)
+                or (alike and crossing(where.free, kept))
+            ):
+                kept += [where.free] if alike else []
                 continue
             whole = place(shape_of(op.operands[i]), where.partition)
             op.operands[i] = self._converted(op.operands[i], whole, op)
