@@ -290,25 +290,36 @@ def _table(row: AccessPattern, params: Mapping[str, int | float]) -> AccessPatte
     return replace(row, free=((stride // row.dtype.size, rows), *row.free))
 
 
+def accesses(instruction: Instruction) -> list[tuple[int, AccessPattern, bool]]:
+    """Return every access as (operand, pattern, whether it writes), the writes first.
+
+    `operand` is the position in `(*dst, *src)`. The accessed pattern is that of the operand, or the
+    whole table of which the operand is one row. A destination that is accumulated or kept is also
+    read.
+    """
+    params, opcode = instruction.params, instruction.opcode
+    count = len(instruction.dst)
+    found = [(k, ap, True) for k, ap in enumerate(instruction.dst) if ap is not None]
+    if opcode == "dma_scatter":
+        operand, row, _ = found[0]
+        found = [(operand, _table(row, params), True)]
+    written = len(found)
+    found += [(k, ap, False) for k, ap in enumerate(instruction.src, count) if ap is not None]
+    if opcode == "dma_gather":
+        operand, row, _ = found[written]
+        found[written] = operand, _table(row, params), False
+    elif opcode == "copy_predicated" or (opcode == "matmul" and params.get("accumulate", 0)):
+        found += [(k, ap, False) for k, ap, _ in found[:written]]
+    elif opcode in ("dma", "dma_scatter") and params.get("accumulate", 0) != AluOp.BYPASS:
+        found += [(k, ap, False) for k, ap, _ in found[:written]]
+    return found
+
+
 def reads(instruction: Instruction) -> tuple[AccessPattern, ...]:
     """Return every access that may read, including destinations that are accumulated or kept."""
-    sources = [ap for ap in instruction.src if ap is not None]
-    params = instruction.params
-    opcode = instruction.opcode
-    if opcode == "dma_gather":
-        sources[0] = _table(sources[0], params)
-        return tuple(sources)
-    kept: tuple[AccessPattern, ...] = ()
-    if opcode == "copy_predicated" or (opcode == "matmul" and params.get("accumulate", 0)):
-        kept = tuple(ap for ap in instruction.dst if ap is not None)
-    elif opcode in ("dma", "dma_scatter") and params.get("accumulate", 0) != AluOp.BYPASS:
-        kept = writes(instruction)
-    return (*sources, *kept)
+    return tuple(ap for _, ap, write in accesses(instruction) if not write)
 
 
 def writes(instruction: Instruction) -> tuple[AccessPattern, ...]:
     """Return every access that may write."""
-    targets = tuple(ap for ap in instruction.dst if ap is not None)
-    if instruction.opcode == "dma_scatter":
-        return (_table(targets[0], instruction.params),)
-    return targets
+    return tuple(ap for _, ap, write in accesses(instruction) if write)

@@ -21,7 +21,7 @@ from neuronir.dialects.nc.instruction import (
     Wait,
 )
 from neuronir.dialects.nc.ops import InstructionOp, View
-from neuronir.dialects.support.identity import by_identity
+from neuronir.dialects.support.identity import LIMIT, by_identity
 
 
 def space_of(buffer: SSAValue) -> Space:
@@ -93,7 +93,7 @@ def instruction_record(
     spec = op.spec
     n_dst = len(spec.dst)
     properties = op.properties
-    operands = tuple(op.operands)
+    operands = op._operands
     index_values = operands[op.buffer_count :]
     patterns: list[AccessPattern | None] = []
     used = 0
@@ -103,26 +103,34 @@ def instruction_record(
             continue
         buffer, pattern = operands[used], attr.data
         used += 1
-        terms = [(symbols[index_values[i]], c) for i, c in pattern.terms] if pattern.terms else ()
-        patterns.append(_absolute(pattern, buffer, addresses, symbols, terms))
+        if pattern.terms:
+            terms = [(symbols[index_values[i]], c) for i, c in pattern.terms]
+            patterns.append(_absolute(pattern, buffer, addresses, symbols, terms))
+            continue
+        base = addresses.get(buffer)
+        if base is None:
+            patterns.append(_absolute(pattern, buffer, addresses, symbols, ()))
+        else:
+            patterns.append(_fixed(attr, buffer, base, addresses, symbols))
     name = properties.get("engine")
-    engine = Engine[name.data.upper()] if isinstance(name, StringAttr) else spec.engines[0]
+    engine = spec.engines[0] if name is None else _engine(name)
     by = properties.get("trigger")
-    trigger = Engine[by.data.upper()] if isinstance(by, StringAttr) else spec.trigger
+    trigger = spec.trigger if by is None else _engine(by)
     waits: tuple[Wait, ...] = ()
     updates: tuple[Update, ...] = ()
-    if op.waits:
+    awaited, updated = properties.get("waits"), properties.get("updates")
+    if awaited is not None:
         waits = tuple(
             Wait(
                 w.semaphore,
                 Affine(w.const, tuple((symbols[index_values[i]], c) for i, c in w.terms)),
             )
-            for w in (cast(WaitAttr, a).data for a in op.waits.data)
+            for w in (cast(WaitAttr, a).data for a in cast(ArrayAttr[Attribute], awaited).data)
         )
-    if op.updates:
+    if updated is not None:
         updates = tuple(
             Update(u.semaphore, u.amount)
-            for u in (cast(UpdateAttr, a).data for a in op.updates.data)
+            for u in (cast(UpdateAttr, a).data for a in cast(ArrayAttr[Attribute], updated).data)
         )
     return Instruction(
         spec.name,
@@ -135,6 +143,39 @@ def instruction_record(
         source,
         trigger,
     )
+
+
+_FIXED: dict[tuple[int, int, int], tuple[PatternAttr, Attribute, AccessPattern]] = {}
+"""Accesses at constant addresses, by the identities of pattern and buffer type and the address of
+the buffer. The entries keep both objects alive."""
+
+
+def _fixed(
+    attr: PatternAttr,
+    buffer: SSAValue,
+    base: int,
+    addresses: Mapping[SSAValue, int],
+    symbols: Mapping[SSAValue, int],
+) -> AccessPattern:
+    """Return the access of a pattern without indices in a buffer at address `base`.
+
+    Passes and checks read the same instructions many times; the same object is returned each time.
+    """
+    type_ = buffer.type
+    key = (id(attr), id(type_), base)
+    found = _FIXED.get(key)
+    if found is None:
+        if len(_FIXED) >= LIMIT:
+            _FIXED.clear()
+        access = _absolute(attr.data, buffer, addresses, symbols, ())
+        found = _FIXED[key] = (attr, type_, access)
+    return found[2]
+
+
+@by_identity
+def _engine(name: Attribute) -> Engine:
+    """Return the engine with a name."""
+    return Engine[cast(StringAttr, name).data.upper()]
 
 
 class _Nowhere(dict[SSAValue, int]):

@@ -6,7 +6,7 @@ from typing import TypeVar
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
-_LIMIT = 1 << 14
+LIMIT = 1 << 16
 """Limit of memoised results, which keep their keys alive; beyond it, the memo is cleared."""
 
 
@@ -17,7 +17,7 @@ def by_identity(function: Callable[[_Key], _Value]) -> Callable[[_Key], _Value]:
     def look_up(key: _Key) -> _Value:
         found = known.get(id(key))
         if found is None:
-            if len(known) >= _LIMIT:
+            if len(known) >= LIMIT:
                 known.clear()
             found = known[id(key)] = (key, function(key))
         return found[1]

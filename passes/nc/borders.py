@@ -6,7 +6,7 @@ from itertools import takewhile
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from neuronir.passes.nc.listing import functions, machine_of
+from neuronir.passes.nc.listing import has_functions, machine_of
 from neuronir.passes.nc.provenance import mark, unmark
 from neuronir.passes.nc.split_transfers import PIECE
 from neuronir.passes.nc.verify_machine import MachineCheck
@@ -51,7 +51,7 @@ class Borders:
 
     def concern(self, module: ModuleOp) -> bool:
         """Return whether there is anything to check: the module has nc functions."""
-        return bool(functions(module))
+        return has_functions(module)
 
     def before(self, module: ModuleOp, passes: Sequence[ModulePass], index: int) -> None:
         """Before a pass, record the data flow of the module, or discard the record if the pass may
@@ -60,7 +60,7 @@ class Borders:
         The record is kept while passes are checked together.
         """
         self.checked = False
-        if passes[index].name not in _ORDERING or not functions(module):
+        if passes[index].name not in _ORDERING or not has_functions(module):
             self.snapshot = None
             self.pending = False
             return
@@ -90,7 +90,7 @@ class Borders:
 
         Raises NIR_NC010 if the module exceeds the machine, NIR_NC011 if it computes something else.
         """
-        if self.checked or not functions(module):
+        if self.checked or not has_functions(module):
             return
         before, self.pending = self.snapshot, False
         machine = machine_of(module)

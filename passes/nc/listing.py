@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import cast
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.counts import constant_of, count_load, is_normal, next_load
+from neuronir.dialects.nc.dma import DmaOp
 from neuronir.dialects.nc.enums import Space
-from neuronir.dialects.nc.footprint import Shape, hull_over, reads, shape_of, writes
+from neuronir.dialects.nc.footprint import Shape, accesses, hull_over, shape_of
 from neuronir.dialects.nc.instruction import (
     ARGUMENT,
     ASSUMED_ITERATIONS,
@@ -32,6 +35,13 @@ from neuronir.dialects.nc.structure import (
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.loops import LoopOp, body_of
 from neuronir.dialects.support.walking import ops_of
+from neuronir.passes.nc.fixed import (
+    PARTIAL,
+    FixedInstruction,
+    extent_of,
+    fixed_instruction,
+    partitions_of,
+)
 
 Bounds = dict[int, tuple[int, int]]
 """Inclusive bounds of the symbols of addresses."""
@@ -44,8 +54,6 @@ Unlike levels, these symbols distinguish consecutive loops.
 
 RING = "nc.ring"
 """The attribute of a stream buffer with a fixed position in the ring: its first byte."""
-
-_PARTIAL = ("copy_predicated", "dma_scatter")
 
 # Only callers know a function argument; this many bytes bound what it may add.
 _ANY_ARGUMENT = (0, 0)
@@ -181,12 +189,19 @@ def require_phase(module: ModuleOp, pass_name: str, *phases: str) -> None:
 
 def functions(module: ModuleOp) -> list[FuncOp]:
     """Return the functions of a module in order."""
-    return [op for op in module.ops if isinstance(op, FuncOp)]
+    named = (op for op in ops_of(module.body.block) if op.name == FuncOp.name)
+    return [op for op in named if isinstance(op, FuncOp)]
+
+
+def has_functions(module: ModuleOp) -> bool:
+    """Return whether a module has nc functions."""
+    return any(op.name == FuncOp.name for op in ops_of(module.body.block))
 
 
 def variables(module: ModuleOp) -> dict[str, VariableOp]:
     """Return the variables of a module by name, in order."""
-    return {op.sym_name.data: op for op in module.ops if isinstance(op, VariableOp)}
+    ops = ops_of(module.body.block)
+    return {op.sym_name.data: op for op in ops if isinstance(op, VariableOp)}
 
 
 def trip_count(loop: LoopOp) -> int:
@@ -232,9 +247,20 @@ def list_function(
     """Read a function; with `placed`, accesses have addresses, else they are relative to their
     buffer.
 
-    `parts` may replace an instruction by several ops, which are read and then erased.
+    `parts` may replace a transfer by several ops, which are read and then erased.
     """
     return _Reader(func, kinds, placed, parts).read()
+
+
+@cache
+def _kind(class_: type[Operation]) -> object:
+    """Return the class of ops to which a class belongs that listings treat alike.
+
+    Each test of an op against a class costs more than a look-up, because xDSL's classes are
+    abstract.
+    """
+    kinds = (InstructionOp, AllocOp, AddressOfOp, LoopOp, CallOp)
+    return next((kind for kind in kinds if issubclass(class_, kind)), None)
 
 
 class _Reader:
@@ -281,17 +307,19 @@ class _Reader:
     def block(self, block: Block, level: int) -> list[Node]:
         nodes: list[Node] = []
         for op in ops_of(block):
-            if isinstance(op, InstructionOp):
+            kind = _kind(type(op))
+            if kind is InstructionOp:
+                op = cast(InstructionOp, op)
                 nodes.append(self.instruction(op, len(nodes)))
-                if self.parts is not None:
+                if self.parts is not None and op.name == DmaOp.name:
                     self.taken_apart(op, nodes[-1])
-            elif isinstance(op, AllocOp):
-                self.allocation(op)
-            elif isinstance(op, AddressOfOp):
-                self.address_of(op)
-            elif isinstance(op, LoopOp):
-                nodes.append(self.loop(op, len(nodes), level))
-            elif isinstance(op, CallOp):
+            elif kind is AllocOp:
+                self.allocation(cast(AllocOp, op))
+            elif kind is AddressOfOp:
+                self.address_of(cast(AddressOfOp, op))
+            elif kind is LoopOp:
+                nodes.append(self.loop(cast(LoopOp, op), len(nodes), level))
+            elif kind is CallOp:
                 nodes.append(Node(len(nodes), op, None, []))
         return nodes
 
@@ -379,9 +407,12 @@ class _Reader:
         return node
 
     def instruction(self, op: InstructionOp, index: int) -> Node:
-        count = op.buffer_count
-        operands = tuple(op.operands)
-        for value in operands[count:]:
+        operands = op._operands
+        if op.buffer_count == len(operands) and not op.results:
+            fixed = fixed_instruction(op, self.bases)
+            if fixed is not None:
+                return self.fixed(op, index, fixed)
+        for value in operands[op.buffer_count :]:
             if value not in self.symbols:
                 raise NeuronError(
                     "NIR_NC006",
@@ -389,23 +420,31 @@ class _Reader:
                     "register; nc-unroll folds constants",
                 )
         record = instruction_record(op, self.bases, self.symbols)
-        node = Node(index, op, record, [], place=self.places, inside=tuple(self.around))
-        self.places += 1
-        partial = record.opcode in _PARTIAL
-        values = iter(operands[:count])
-        keys = {
-            id(pattern): self.of_value[next(values)]
+        node = self.node(op, index, record)
+        partial = record.opcode in PARTIAL
+        values = iter(operands)
+        keys = [
+            -1 if pattern is None else self.of_value[next(values)]
             for pattern in (*record.dst, *record.src)
-            if pattern is not None
-        }
-        first = 0 if partial else sum(d is not None for d in record.dst)
-        table = self.of_value[operands[first]] if count > first else -1
-        for pattern in writes(record):
-            self.access(node, keys.get(id(pattern), table), pattern, True, partial)
-        for pattern in reads(record):
-            self.access(node, keys.get(id(pattern), table), pattern, False, False)
+        ]
+        for operand, pattern, write in accesses(record):
+            self.access(node, keys[operand], pattern, write, write and partial)
         if op.results:
             self.register(op, record)
+        return node
+
+    def node(self, op: InstructionOp, index: int, record: Instruction) -> Node:
+        place = self.places
+        self.places += 1
+        return Node(index, op, record, [], place=place, inside=tuple(self.around))
+
+    def fixed(self, op: InstructionOp, index: int, fixed: FixedInstruction) -> Node:
+        node = self.node(op, index, fixed.record())
+        keys = [self.of_value[v] for v in op._operands]
+        node.accesses = [
+            Access(index, keys[operand], write, partial, *extent)
+            for operand, write, partial, extent in fixed.accesses
+        ]
         return node
 
     def taken_apart(self, op: InstructionOp, node: Node) -> None:
@@ -426,35 +465,16 @@ class _Reader:
     def access(
         self, node: Node, key: int, pattern: AccessPattern, write: bool, partial: bool
     ) -> None:
-        shape = shape_of(pattern)
-        if pattern.address.terms and self.around:
+        if not pattern.address.terms:
+            node.accesses.append(Access(node.index, key, write, partial, *extent_of(pattern)))
+            return
+        if self.around:
             terms = tuple(
                 (LOOP + self.around[s] if s < ARGUMENT else s, c) for s, c in pattern.address.terms
             )
             pattern = replace(pattern, address=Affine(pattern.address.const, terms))
-        fixed = not pattern.address.terms
-        if fixed:
-            base = pattern.address.const
-            low, high = base + shape.low, base + shape.high
-        else:
-            low, high = hull_over(pattern, self.bounds)
-        start, stop = 0, 1
-        if pattern.space != Space.HBM:
-            start, stop = pattern.start, pattern.start + pattern.partitions
-        solid = fixed and not shape.dims
-        node.accesses.append(
-            Access(
-                node.index,
-                key,
-                write,
-                partial,
-                low,
-                high,
-                start,
-                stop,
-                solid,
-                pattern,
-                fixed,
-                shape,
-            )
-        )
+        shape = shape_of(pattern)
+        low, high = hull_over(pattern, self.bounds)
+        start, stop = partitions_of(pattern)
+        extent = (low, high, start, stop, False, pattern, False, shape)
+        node.accesses.append(Access(node.index, key, write, partial, *extent))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.nc.enums import Space
-from neuronir.dialects.nc.footprint import overlaps, reads, writes
+from neuronir.dialects.nc.footprint import accesses, overlaps
 from neuronir.dialects.nc.instruction import AccessPattern, Instruction
 from neuronir.passes.nc.listing import Node, functions, list_function, variables
 
@@ -47,11 +47,9 @@ def _run(
         else:
             record = node.record
             touched = []
-            keys = {id(a.pattern): a.buffer for a in node.accesses}
-            for patterns, write in ((writes(record), True), (reads(record), False)):
-                for p in patterns:
-                    memory = int(p.space) if placed else 100 + keys[id(p)]
-                    touched.append((p, p.address.at(env), write, memory))
+            for (_, p, write), access in zip(accesses(record), node.accesses, strict=True):
+                memory = int(p.space) if placed else 100 + access.buffer
+                touched.append((p, p.address.at(env), write, memory))
             events.append(Event(node, record, list(env), touched))
 
 
