@@ -7,11 +7,13 @@ visible part of each is computed once (flow_paint.py).
 
 from collections.abc import Iterable
 
+from neuronir.dialects.nc.footprint import Shape
 from neuronir.passes.nc.flow_paint import UNWRITTEN, Painter, Region, Write
 
 _PAGE = 4096  # page size in bytes for the region index
 _PAGES = 64  # regions with more pages are compared with all others
 _LINE = 64  # regions up to this size in bytes are also indexed by lines of this size
+_FEW = 8  # visible writes up to which no index is used
 
 _WIDE, _LARGE, _SMALL, _SINGLE = range(4)
 _ALL = (0,)  # the only key of wide regions
@@ -36,10 +38,10 @@ class FlowMemory:
         "numbers",
         "known",
         "ranges",
-        "sizes",
         "keys",
         "finer",
         "equal",
+        "indexed",
         "count",
         "changed",
         "widened",
@@ -52,13 +54,14 @@ class FlowMemory:
         self.regions: list[Region] = []
         self.lows: list[int] = []  # the bounding bytes of the regions
         self.highs: list[int] = []
-        self.numbers: dict[tuple[int, int, int], int] = {}
+        # regions by partitions, address and identity of the shape, which the region keeps alive
+        self.numbers: dict[tuple[int, int, int, int], int] = {}
         self.known: list[dict[int, int]] = []  # by two regions: how they overlap
         self.ranges: list[range] = []  # the pages of each region
-        self.sizes: list[int] = []  # _WIDE to _SINGLE
-        self.keys: list[tuple[Iterable[int], ...]] = []  # of each region, up to its own size
+        self.keys: list[tuple[Iterable[int], ...]] = []  # of each region, when first needed
         self.finer: list[_Index] = [{}, {}, {}, {}]  # the regions of this size or smaller, by key
         self.equal: list[_Index] = [{}, {}, {}, {}]  # the regions of this size, by key
+        self.indexed = False  # whether there were more than _FEW visible writes
         self.count = 0  # of writes
         self.changed: dict[int, int] = {}  # the last write of each page
         self.widened = 0  # the last write of more pages than are indexed
@@ -66,21 +69,37 @@ class FlowMemory:
 
     def number(self, region: Region) -> int:
         """Return the number of a region in this memory."""
-        key = (region.start, region.address, self.painter.shape(region))
+        return self.place(region.start, region.stop, region.address, region.shape)
+
+    def place(self, start: int, stop: int, address: int, shape: Shape) -> int:
+        """Return the number of a region: partitions `start` to `stop`, and a shape at an address.
+
+        Equal shapes that are not the same object make regions that cover each other.
+        """
+        key = (start, stop, address, id(shape))
         number = self.numbers.get(key)
         if number is None:
             number = self.numbers[key] = len(self.regions)
+            region = Region(start, stop, address, shape)
+            low, high = region.low, region.high
             self.regions.append(region)
-            self.lows.append(region.low)
-            self.highs.append(region.high)
+            self.lows.append(low)
+            self.highs.append(high)
             self.known.append({})
-            pages = range(region.low // _PAGE, (region.high - 1) // _PAGE + 1)
+            pages = range(low // _PAGE, (high - 1) // _PAGE + 1)
             self.ranges.append(pages)
-            self._place(region, pages)
+            self.keys.append(())
         return number
 
-    def _place(self, region: Region, pages: range) -> None:
-        """Record where a region is indexed."""
+    def _keys(self, number: int) -> tuple[Iterable[int], ...]:
+        """Return where a region is indexed; the last one is that of its own size."""
+        found = self.keys[number]
+        if not found:
+            found = self.keys[number] = self._located(self.regions[number], self.ranges[number])
+        return found
+
+    @staticmethod
+    def _located(region: Region, pages: range) -> tuple[Iterable[int], ...]:
         keys: list[Iterable[int]] = [_ALL]
         if len(pages) <= _PAGES:
             keys.append(pages)
@@ -89,22 +108,25 @@ class FlowMemory:
                 keys.append(lines)
                 if region.stop - region.start == 1:
                     keys.append([line << 8 | region.start for line in lines])
-        self.sizes.append(len(keys) - 1)
-        self.keys.append(tuple(keys))
+        return tuple(keys)
 
     def clear(self) -> None:
         """Drop all writes."""
         self.live.clear()
-        for index in (*self.finer, *self.equal):
-            index.clear()
+        if self.indexed:
+            for index in (*self.finer, *self.equal):
+                index.clear()
+            self.indexed = False
         self.answers.clear()
 
     def _near(self, number: int) -> "dict[int, None] | dict[int, Write]":
         """Return the regions of visible writes that may overlap one."""
-        size = self.sizes[number]
+        if not self.indexed:
+            return self.live
+        keys = self._keys(number)
+        size = len(keys) - 1
         if size == _WIDE:
             return self.live
-        keys = self.keys[number]
         some = []
         for kind in range(size + 1):
             index = (self.finer if kind == size else self.equal)[kind]
@@ -119,7 +141,8 @@ class FlowMemory:
 
     def _index(self, number: int) -> None:
         """Add a region to the index."""
-        size, keys = self.sizes[number], self.keys[number]
+        keys = self._keys(number)
+        size = len(keys) - 1
         for kind in range(1, size + 1):
             index = self.finer[kind]
             for key in keys[kind]:
@@ -130,7 +153,8 @@ class FlowMemory:
 
     def _forget(self, number: int) -> None:
         """Remove a region from the index."""
-        size, keys = self.sizes[number], self.keys[number]
+        keys = self._keys(number)
+        size = len(keys) - 1
         for kind in range(1, size + 1):
             index = self.finer[kind]
             for key in keys[kind]:
@@ -144,7 +168,15 @@ class FlowMemory:
         how = self.known[a].get(b)
         if how is None:
             one, other = self.regions[a], self.regions[b]
-            how = 0 if not one.meets(other) else 2 if one.covers(other) else 1
+            how = 0
+            if (
+                self.lows[a] < self.highs[b]
+                and self.lows[b] < self.highs[a]
+                and one.start < other.stop
+                and other.start < one.stop
+                and self.painter.meet(one, other)
+            ):
+                how = 2 if one.covers(other) else 1
             self.known[a][b] = how
         return how
 
@@ -157,6 +189,20 @@ class FlowMemory:
         else:
             for page in pages:
                 self.changed[page] = count
+        live = self.live
+        if len(live) > 1 or (live and number not in live):
+            self._hide(number)
+        if self.indexed:
+            if number not in live:
+                self._index(number)
+        elif len(live) > _FEW:
+            self.indexed = True
+            for k in (*live, number):
+                self._index(k)
+        live[number] = write
+
+    def _hide(self, number: int) -> None:
+        """Remove the writes that a region covers, except one to the same region."""
         live, lows, highs, regions = self.live, self.lows, self.highs, self.regions
         low, high = lows[number], highs[number]
         start, stop = regions[number].start, regions[number].stop
@@ -172,10 +218,8 @@ class FlowMemory:
         ]
         for k in gone:
             del live[k]
-            self._forget(k)
-        if number not in live:
-            self._index(number)
-        live[number] = write
+            if self.indexed:
+                self._forget(k)
 
     def seen(self, number: int) -> list[tuple[Region, Write]]:
         """Return the writes that a read overlaps, oldest first."""

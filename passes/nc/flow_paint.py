@@ -24,6 +24,8 @@ intervals relative to the lowest byte of the read (int64).
 
 _LARGEST = 1 << 20  # granules of a shape that are painted one by one
 _MOST_PAINTED = 1 << 14  # runs of a read and its writes that are painted
+_SHORT = 256  # runs of a read and its writes up to which arrays are not used
+_LONG = 16  # granules of a run, on average, from which arrays are not used
 _FEW = 256  # granules of a read for which arrays are not used
 _MOST_RUNS = 1 << 12  # limit of pieces of a region
 
@@ -122,6 +124,8 @@ class Painter:
     shapes: dict[tuple[int, Shape], int] = field(default_factory=dict)
     known: dict[tuple[int, int], int] = field(default_factory=dict)  # by identity of the shape
     kept: list[Shape] = field(default_factory=list)
+    meeting: dict[tuple[int, int, int], bool] = field(default_factory=dict)
+    """Whether shapes at a distance share a byte, by identities."""
     painted: dict[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
 
     def shape(self, region: Region) -> int:
@@ -134,6 +138,19 @@ class Painter:
             self.known[(extent, id(region.shape))] = number
             self.kept.append(region.shape)
         return number
+
+    def meet(self, one: Region, other: Region) -> bool:
+        """Return whether two regions with common partitions, whose hulls overlap, share a byte."""
+        mine, theirs = one.shape, other.shape
+        if not mine.dims and not theirs.dims:
+            return True
+        away = other.address - one.address
+        key = (id(mine), id(theirs), away)
+        found = self.meeting.get(key)
+        if found is None:
+            self.kept += (mine, theirs)
+            found = self.meeting[key] = shapes_overlap(mine, theirs, away)
+        return found
 
     def parts(
         self, read: Region, seen: list[tuple[Region, Write]]
@@ -249,11 +266,16 @@ def paint(read: Region, writes: list[Region]) -> list[Area]:
     edges = sorted(ends)
     grain = _grain(read, writes)
     shapes = [read.shape, *(write.shape for write in writes if write.shape.dims)]
-    if any(s.width // grain * prod(count for _, count in s.dims) > _LARGEST for s in shapes):
+    runs = [prod([count for _, count in shape.dims]) for shape in shapes]
+    granules = [s.width // grain * n for s, n in zip(shapes, runs, strict=True)]
+    most, parts = max(granules), sum(runs) + len(writes)
+    if most > _LARGEST:
+        return _paint_runs(read, writes, edges)
+    if granules[0] <= _FEW and len(shapes) == 1:
+        return _paint_few(read, writes, edges, _granules(read.shape, grain).tolist(), grain)
+    if parts <= _SHORT or most > _LONG * parts:
         return _paint_runs(read, writes, edges)
     places = _granules(read.shape, grain)
-    if len(places) <= _FEW and not any(write.shape.dims for write in writes):
-        return _paint_few(read, writes, edges, places.tolist(), grain)
     out: list[list[tuple[int, int, bytes]]] = [[] for _ in range(len(writes) + 1)]
     for first, stop in zip(edges, edges[1:], strict=False):
         left = places
@@ -271,7 +293,7 @@ def paint(read: Region, writes: list[Region]) -> list[Area]:
 
 
 def _paint_runs(read: Region, writes: list[Region], edges: list[int]) -> list[Area]:
-    """Compute the same for a read with many granules, run by run."""
+    """Compute the same for a read with few runs, or many granules, run by run."""
     shapes = [read.shape, *(write.shape for write in writes)]
     if sum(prod(count for _, count in shape.dims) for shape in shapes) > _MOST_PAINTED:
         raise TooLarge

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from neuronir.dialects.nc.footprint import Shape
+from neuronir.dialects.nc.instruction import AccessPattern
 from neuronir.passes.nc.flow_memory import FlowMemory
 from neuronir.passes.nc.flow_paint import Painter
 from neuronir.passes.nc.listing import Node
@@ -13,19 +14,42 @@ COUNTS = "trip counts of loops"
 Key = tuple[int, ...]
 
 
+_FORMS = 1 << 17
+"""Limit of the numbered forms of access patterns; the memo keeps the patterns alive."""
+
+
 @dataclass(slots=True)
-class Values:
-    """Numbers for computations and their results, equal for equal ones of both programs."""
+class Names:
+    """Numbers for what instructions compute, whatever they read; valid for any programs."""
 
     painter: Painter = field(default_factory=Painter)
-    instructions: dict[Key, int] = field(default_factory=dict)
     signatures: dict[tuple[object, ...], int] = field(default_factory=dict)
-    gaps: dict[int, dict[int, dict[int, None]]] = field(default_factory=dict)
-    """By signature and source: the areas that were unwritten when they were read."""
+    forms: dict[int, tuple[AccessPattern, int]] = field(default_factory=dict)
+    """By identity of the pattern: the pattern, and the number of what is not its address."""
 
     def signature(self, what: tuple[object, ...]) -> int:
         """Return a number for the computation of an instruction, or for a source of values."""
         return self.signatures.setdefault(what, len(self.signatures))
+
+    def form(self, p: AccessPattern) -> int:
+        """Return a number for everything about an access but its address."""
+        found = self.forms.get(id(p))
+        if found is None:
+            if len(self.forms) >= _FORMS:
+                self.forms.clear()
+            what = ("form", p.space, p.dtype, p.start, p.partitions, p.free, p.partition_stride)
+            found = self.forms[id(p)] = (p, self.signature(what))
+        return found[1]
+
+
+@dataclass(slots=True)
+class Values:
+    """Numbers for computations and their results, equal for equal ones of the compared programs."""
+
+    names: Names = field(default_factory=Names)
+    instructions: dict[Key, int] = field(default_factory=dict)
+    gaps: dict[int, dict[int, dict[int, None]]] = field(default_factory=dict)
+    """By signature and source: the areas that were unwritten when they were read."""
 
     def value(self, key: Key) -> int:
         """Return a number for an instruction and its operands."""
@@ -70,9 +94,9 @@ class Place:
     shape: Shape
     const: int
     terms: tuple[tuple[int, int], ...]
-    numbers: dict[int, int] = field(default_factory=dict)  # of regions, by address
     near: "Place | None" = None  # with registers: the same place relative to their values
     registers: tuple[tuple[int, int], ...] = ()  # (symbol, coefficient)
+    numbers: dict[int, int] = field(default_factory=dict)  # of regions, by address
 
 
 @dataclass(slots=True)

@@ -15,229 +15,67 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation
 
 from neuronir.dialects.nc.counts import count_load, next_load
-from neuronir.dialects.nc.enums import AluOp, Engine, Space
 from neuronir.dialects.nc.footprint import is_dense
-from neuronir.dialects.nc.instruction import (
-    ASSUMED_ITERATIONS,
-    REGISTER,
-    AccessPattern,
-    Instruction,
-)
+from neuronir.dialects.nc.instruction import ASSUMED_ITERATIONS
 from neuronir.dialects.support.loops import LoopOp
 from neuronir.passes.nc.flow_frames import Reach, Reachings
 from neuronir.passes.nc.flow_memory import FlowMemory
-from neuronir.passes.nc.flow_paint import UNWRITTEN, Region, Write, run, solid
+from neuronir.passes.nc.flow_paint import UNWRITTEN, Region, Write, run
+from neuronir.passes.nc.flow_steps import FILL, LOAD, FlowProgram
 from neuronir.passes.nc.flow_values import COUNTS, Cut, Flow, Place, Step, Values
-from neuronir.passes.nc.listing import LOOP, Access, Listing, Node
-from neuronir.passes.nc.provenance import shifts_of
-from neuronir.passes.nc.spill_writer import SPILL
+from neuronir.passes.nc.listing import LOOP, Node
 
 _ALL = 1 << 62
-_NO_MATTER = frozenset({"reuse", "register"})
-
-_PLAIN, _FILL, _LOAD, _MOVE = range(4)
 
 
 def flow_of(
-    listing: Listing,
+    program: FlowProgram,
     values: Values,
     cuts: Mapping[int, Cut] | None = None,
-    numbers: Mapping[int, int] | None = None,
     *,
-    pieces: Mapping[int, Sequence[Node]] | None = None,
     known: int | None = None,
     trips: int = ASSUMED_ITERATIONS,
 ) -> Flow:
     """Return the flow of values through a program.
 
-    `cuts` shorten loops, by their number in `numbers`. `pieces` replace transfers (by position).
-    Numbers of instructions from `known` on are strange. Loops with a runtime count have `trips`
-    iterations.
+    `cuts` shorten loops, by their number. Numbers of instructions from `known` on are strange.
+    Loops with a runtime count have `trips` iterations.
     """
-    return _Run(listing, values, cuts or {}, numbers or {}, pieces or {}, known, trips).run()
+    return _Run(program, values, cuts or {}, known, trips).run()
 
 
 class _Run:
     def __init__(
         self,
-        listing: Listing,
+        program: FlowProgram,
         values: Values,
         cuts: Mapping[int, Cut],
-        numbers: Mapping[int, int],
-        pieces: Mapping[int, Sequence[Node]],
         known: int | None,
         trips: int,
     ) -> None:
-        self.trips = trips
-        self.listing = listing
+        self.program = program
         self.values = values
         self.cuts = cuts
-        self.numbers = numbers
-        self.pieces = pieces
         self.known = _ALL if known is None else known
+        self.trips = trips
         self.flow = Flow()
         self.time = 0
-        self.memories: dict[int, FlowMemory] = {}
-        self.written = {
-            self._memory_key(a.buffer) for n in listing.nodes for a in n.accesses if a.write
-        }
-        self.sources: dict[int, int] = {}
         self.registers: dict[int, int] = {}
         self.reachings = Reachings()
-        self.loads = 0
-        self.loaded: dict[Operation, int] = {}  # symbols of registers, by their loads
         self.env: dict[int, int] = {}
         # by symbol: the iteration, and how its loop is shortened
         self.shifted: dict[int, tuple[int, Cut]] = {}
-        self.fresh: dict[int, list[FlowMemory]] = {}
 
     def run(self) -> Flow:
         """Visit the whole program."""
-        steps = self._steps(self.listing.nodes)
-        for buffer in self.listing.buffers:
-            if buffer.loop >= 0 and not self.listing.placed and buffer.key in self.memories:
-                self.fresh.setdefault(buffer.loop, []).append(self.memories[buffer.key])
-        self._block(steps)
-        for buffer in self.listing.buffers:
-            if buffer.role == "output" and buffer.key in self.memories:
-                memory = self.memories[buffer.key]
+        program = self.program
+        program.clear()
+        self._block(program.steps)
+        for buffer in program.listing.buffers:
+            if buffer.role == "output" and buffer.key in program.memories:
+                memory = program.memories[buffer.key]
                 self.flow.outputs[buffer.name] = (*memory.final(), *self.reachings.all(memory))
         return self.flow
-
-    def _memory_key(self, buffer: int) -> int:
-        """Return the memory of an operand:
-
-        HBM variables, and buffers without addresses, are disjoint.
-        """
-        space = self.listing.buffers[buffer].space
-        if self.listing.placed and space != Space.HBM:
-            return -1 - space
-        return buffer
-
-    def _steps(self, nodes: Sequence[Node]) -> "list[Step | tuple[Node, list[object]]]":
-        out: list[Step | tuple[Node, list[object]]] = []
-        for node in nodes:
-            if node.record is None:
-                if node.body:
-                    out.append((node, list(self._steps(node.body))))
-                continue
-            for piece in self.pieces.get(node.place, (node,)):
-                assert piece.record is not None
-                if piece.record.opcode != "barrier":
-                    out.append(self._step(piece, piece.record))
-        return out
-
-    def _step(self, node: Node, record: Instruction) -> Step:
-        reads = [a for a in node.accesses if not a.write]
-        writes = [a for a in node.accesses if a.write]
-        reads += [a for a in writes if a.partial]
-        result = -1
-        if node.op.results:
-            result = REGISTER + self.loads
-            self.loads += 1
-            self.loaded[node.op] = result
-        registers = tuple(
-            (i, symbol, c)
-            for i, p in enumerate((*record.dst, *record.src))
-            if p is not None
-            for symbol, c in p.address.terms
-            if symbol >= REGISTER
-        )
-        step = Step(
-            node,
-            self._signature(record),
-            self._shifts(node),
-            [self._place(a) for a in reads],
-            [self._place(a) for a in writes],
-            registers,
-            result,
-        )
-        if not registers:
-            self._see_through(step, record)
-        return step
-
-    def _signature(self, record: Instruction) -> int:
-        params = tuple(
-            sorted((k, _exact(v)) for k, v in record.params.items() if k not in _NO_MATTER)
-        )
-        engine = (
-            -1 if record.engine >= Engine.DMA0 or "register" in record.params else record.engine
-        )
-        what: list[object] = [record.opcode, int(engine), params]
-        for p in (*record.dst, None, *record.src):
-            if p is None:
-                what.append(None)
-            else:
-                what += (p.space, p.dtype, p.start, p.partitions, p.free, p.partition_stride)
-        return self.values.signature(tuple(what))
-
-    def _place(self, access: Access) -> Place:
-        key = self._memory_key(access.buffer)
-        buffer = self.listing.buffers[access.buffer]
-        pattern = access.pattern
-        base = buffer.address if self.listing.placed and buffer.space == Space.HBM else 0
-        start, stop, shape = access.start, access.stop, access.shape
-        const, terms = pattern.address.const - base, pattern.address.terms
-        near = None
-        registers = tuple(t for t in terms if REGISTER <= t[0] < LOOP)
-        if registers:
-            loops = tuple(t for t in terms if t[0] >= LOOP)
-            near = Place(None, -1, -1, start, stop, shape, const, loops)
-            const, terms = access.low - base, ()
-            shape = run(access.high - access.low)
-        if key not in self.written:
-            source = self.sources.get(access.buffer)
-            if source is None:
-                name = buffer.name or f"buffer {access.buffer}"
-                source = self.sources[access.buffer] = self.values.signature(("source", name))
-            return Place(None, source, -1, start, stop, shape, const, terms)
-        memory = self.memories.get(key)
-        if memory is None:
-            memory = self.memories[key] = FlowMemory(self.values.painter)
-        if buffer.role == "spill" and pattern.partition_stride > 0 and not terms:
-            pitch = pattern.partition_stride
-            start, const = divmod(const, pitch)
-            stop = start + pattern.partitions
-            shape = run(pattern.elements * pattern.dtype.size)
-        number = -1
-        if not terms:
-            number = memory.number(Region(start, stop, const, shape))
-        return Place(
-            memory, -1, number, start, stop, shape, const, terms, near=near, registers=registers
-        )
-
-    def _see_through(self, step: Step, record: Instruction) -> None:
-        """Determine whether an instruction only fills memory with values of a known source."""
-        if len(step.writes) != 1 or step.writes[0].memory is None:
-            return
-        dst = record.dst[0]
-        assert dst is not None
-        if record.opcode == "memset":
-            step.kind = _FILL
-            step.signature = self.values.signature(
-                ("fill", _exact(record.params["value"]), dst.dtype)
-            )
-        if record.opcode != "dma" or record.params.get("accumulate", 0) != AluOp.BYPASS:
-            return
-        src, target, source = record.src[0], step.writes[0], step.reads[0]
-        assert src is not None
-        if SPILL in step.node.op.attributes and source.memory is not None:
-            step.kind = _MOVE
-        elif source.memory is None and src.space == Space.HBM and dst.space != Space.HBM:
-            if self._is_load(dst, src, target):
-                step.kind = _LOAD
-
-    def _is_load(self, dst: AccessPattern, src: AccessPattern, target: Place) -> bool:
-        """Return whether a transfer copies rows, the same ones at both ends."""
-        if target.shape.dims or dst.partitions != src.partitions:
-            return False
-        if dst.dtype.size * dst.elements != target.shape.width:
-            return False
-        size = src.dtype.size
-        addresses = (src.partition_stride, src.address.const, *(c for _, c in src.address.terms))
-        if any(n % size for n in addresses):
-            return False
-        return is_dense(src.free) or [n for _, n in src.free] == [n for _, n in dst.free]
 
     def _rows(self, step: Step, address: int) -> tuple[tuple[int, int, int, int], ...]:
         """Return the rows that a load reads from `address` on.
@@ -254,7 +92,7 @@ class _Run:
         kinds = (step.reads[0].source, pitch, src.dtype, dst.dtype)
         width = step.writes[0].shape.width
         if is_dense(src.free):
-            value = self.values.signature(("load", *kinds))
+            value = self.program.names.signature(("load", *kinds))
             return ((value, 0, width, -dst.dtype.size * first),)
         row = width // src.free[0][1]
         out = []
@@ -262,10 +100,10 @@ class _Run:
         for k in range(src.free[0][1]):
             place = first + k * src.free[0][0]
             if dense:  # equal to a load of this row alone
-                value = self.values.signature(("load", *kinds))
+                value = self.program.names.signature(("load", *kinds))
                 out.append((value, k * row, row, k * row - dst.dtype.size * place))
                 continue
-            value = self.values.signature(("row", *kinds, src.free[1:], place))
+            value = self.program.names.signature(("row", *kinds, src.free[1:], place))
             out.append((value, k * row, row, k * row))
         return tuple(out)
 
@@ -278,14 +116,13 @@ class _Run:
 
     def _loop(self, node: Node, body: "list[object]") -> None:
         symbol = LOOP + node.loop
-        cut = self.cuts.get(self.numbers.get(node.loop, -1))
+        cut = self.cuts.get(self.program.numbers.get(node.loop, -1))
         trips = node.trip_count - (cut.left_out // cut.step if cut is not None else 0)
         if node.counted:
             trips = self.trips
             self._count(node)
-        fresh = [
-            memory for n in range(node.loop, node.last_loop + 1) for memory in self.fresh.get(n, ())
-        ]
+        inner = range(node.loop, node.last_loop + 1)
+        fresh = [memory for n in inner for memory in self.program.fresh.get(n, ())]
         for i in range(trips):
             for memory in fresh:
                 memory.clear()
@@ -306,15 +143,8 @@ class _Run:
 
     def _register(self, load: Operation) -> None:
         """Record a value that decides about the iterations of a loop."""
-        value = self.registers.get(self.loaded[load], UNWRITTEN)
+        value = self.registers.get(self.program.loaded[load], UNWRITTEN)
         self.flow.outputs[COUNTS] = (*self.flow.outputs.get(COUNTS, ()), (value,))
-
-    def _shifts(self, node: Node) -> dict[int, int]:
-        shifts = shifts_of(node.op)
-        if not shifts:
-            return {}
-        names = {LOOP + loop: self.numbers.get(loop, -1) for loop in node.inside}
-        return {symbol: shifts[name] for symbol, name in names.items() if name in shifts}
 
     def _address(self, place: Place, shift: Mapping[int, int]) -> int:
         address = place.const
@@ -333,7 +163,8 @@ class _Run:
         key = [step.signature]
         for place in step.reads:
             if place.memory is None:
-                key += (place.source, self._address(place, step.shift), 0)
+                at = self._address(place, step.shift) if place.terms else place.const
+                key += (place.source, at, 0)
                 continue
             number = place.number
             if number < 0:
@@ -422,8 +253,8 @@ class _Run:
         number = place.numbers.get(address)
         if number is None:
             assert place.memory is not None
-            region = Region(place.start, place.stop, address, place.shape)
-            number = place.numbers[address] = place.memory.number(region)
+            number = place.memory.place(place.start, place.stop, address, place.shape)
+            place.numbers[address] = number
         return number
 
     def _seen_through(self, step: Step) -> bool:
@@ -433,11 +264,11 @@ class _Run:
         target = step.writes[0]
         memory = target.memory
         assert memory is not None
-        if step.kind == _FILL:
+        if step.kind == FILL:
             number = target.number if target.number >= 0 else self._number(target, step.shift)
             self._write(memory, number, Write(self.time, 8 * step.signature + 4, 0, None))
             return True
-        if step.kind == _LOAD:
+        if step.kind == LOAD:
             address = self._address(step.reads[0], step.shift)
             rows = step.rows.get(address)
             if rows is None:
@@ -445,7 +276,7 @@ class _Run:
             base = self._address(target, step.shift) + target.shape.low
             for value, low, width, byte in rows:
                 begin = base + low
-                number = memory.number(solid(target.start, target.stop, begin, begin + width))
+                number = memory.place(target.start, target.stop, begin, run(width))
                 self._write(memory, number, Write(self.time, 8 * value + 5, 0, base + byte))
             return True
         return self._moved(step.reads[0], target, memory)
@@ -478,8 +309,3 @@ class _Run:
         if shifted is not None and shifted.visible:
             self.reachings.of[memory] = shifted
         return True
-
-
-def _exact(number: int | float) -> int | str:
-    """Return a parameter in a form that is equal exactly for equal bits."""
-    return number.hex() if isinstance(number, float) else number

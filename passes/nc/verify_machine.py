@@ -113,15 +113,19 @@ class MachineCheck:
                 self.right.add(what)
         if record.engine.is_dma and op.engine is not None:
             problems += self._owner(record)
+        outside: list[str] = []
         for access in node.accesses:
-            problems += _bounds(access, listing)
-        for access in node.accesses:
-            limit = sizes.get(access.pattern.space)
-            if limit is not None and (access.low < 0 or access.high > limit):
-                problems.append(
+            buffer, low, high = listing.buffers[access.buffer], access.low, access.high
+            base = buffer.address if listing.placed else 0
+            if low < base or high - base > buffer.size:
+                problems += _bounds(access, listing)
+            limit = sizes.get(buffer.space)
+            if limit is not None and (low < 0 or high > limit):
+                outside.append(
                     f"touches bytes {access.low} to {access.high - 1} of "
                     f"{access.pattern.space.name}, which has {limit} per partition"
                 )
+        problems += outside
         if record.waits or record.updates:
             used = [w.semaphore for w in record.waits] + [u.semaphore for u in record.updates]
             problems += self._missing(used)
@@ -174,7 +178,7 @@ def _what(record: Instruction, machine: Machine) -> tuple[object, ...]:
         record.trigger,
         len(record.dst),
         bank,
-        tuple(sorted(record.params.items())),
+        tuple(record.params.items()),  # in the order of the opcode's row
         *operands,
     )
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
+from typing import cast
 from weakref import WeakKeyDictionary
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import BlockArgument
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.ir import Attribute, BlockArgument, Operation
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.attributes import PatternAttr
@@ -20,7 +21,8 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.loops import LoopOp
 from neuronir.dialects.support.walking import walk
 from neuronir.passes.nc.bodies import bodies_in_place
-from neuronir.passes.nc.flow_values import COUNTS, Cut, Values
+from neuronir.passes.nc.flow_cache import Flows, Visit
+from neuronir.passes.nc.flow_values import COUNTS, Cut
 from neuronir.passes.nc.listing import (
     Listing,
     Node,
@@ -32,7 +34,6 @@ from neuronir.passes.nc.listing import (
 from neuronir.passes.nc.provenance import loop_number, mark, step_of, unmark
 from neuronir.passes.nc.split_loads import loads_own
 from neuronir.passes.nc.split_transfers import PIECE, in_loop, parts_behind_order, parts_of
-from neuronir.passes.nc.value_flow import flow_of
 from neuronir.passes.nc.verify_machine import PLACED, location_of, written_out
 
 _ITERATIONS = 3
@@ -51,6 +52,7 @@ class Snapshot:
     whole: bool = False
     listings: dict[str, Listing] = field(default_factory=dict)
     trace: list[object] = field(default_factory=list)
+    flows: Flows = field(default_factory=Flows)
 
 
 _SNAPSHOTS: "WeakKeyDictionary[ModuleOp, Snapshot]" = WeakKeyDictionary()
@@ -99,7 +101,9 @@ def take_snapshot(module: ModuleOp, piece: int = PIECE, *, marked: bool = False)
     phase = phase_of(module)
     out = Snapshot(phase, piece)
     if phase == "virtual":
-        if marked:
+        if _is_plain(module):
+            pass  # the module is already as nc-unroll prepares it, and has no loops to mark
+        elif marked:
             module = written_out(module)
         else:
             mark(module)
@@ -127,6 +131,17 @@ def take_snapshot(module: ModuleOp, piece: int = PIECE, *, marked: bool = False)
     return out
 
 
+def _is_plain(module: ModuleOp) -> bool:
+    """Return whether a module has no loops, calls or index operands."""
+    for op in walk(module):
+        kind = _traced(type(op))
+        if kind is LoopOp or (
+            kind is InstructionOp and cast(InstructionOp, op).buffer_count < len(op._operands)
+        ):
+            return False
+    return True
+
+
 def unchanged(before: Snapshot, module: ModuleOp) -> bool:
     """Return whether a module has the instructions of a snapshot in the same order, except for
     waits.
@@ -136,10 +151,12 @@ def unchanged(before: Snapshot, module: ModuleOp) -> bool:
 
 def check_order(before: Snapshot, behind: Snapshot) -> None:
     """Raise NIR_NC011 if the data flow of a module has changed."""
+    flows = behind.flows = before.flows
     for name, made in behind.listings.items():
         known = before.listings.get(name)
         if known is not None:
-            _Comparison(before.phase, known, made, behind.whole).check()
+            _Comparison(before.phase, known, made, behind.whole, flows).check()
+    flows.keep(behind.listings.values())
 
 
 def _trace(module: ModuleOp) -> list[object]:
@@ -149,22 +166,33 @@ def _trace(module: ModuleOp) -> list[object]:
     out: list[object] = []
     for op in walk(module):
         count = 0
-        if isinstance(op, InstructionOp):
+        kind = _traced(type(op))
+        if kind is InstructionOp:
             properties = op.properties
-            patterns = properties["patterns"]
+            patterns = cast(ArrayAttr[Attribute], properties["patterns"])
             out += (op, patterns, properties.get("params"), properties.get("engine"))
-            count = op.buffer_count
-            if len(op.operands) > count:  # waits may have some of them too
-                known = (p.data for p in op.patterns.data if isinstance(p, PatternAttr))
+            count = cast(InstructionOp, op).buffer_count
+            if len(op._operands) > count:  # waits may have some of them too
+                known = (p.data for p in patterns.data if isinstance(p, PatternAttr))
                 count += max((i + 1 for pattern in known for i, _ in pattern.terms), default=0)
-        elif isinstance(op, AllocOp | VariableOp):
-            out += (op, op.address)
-        elif isinstance(op, LoopOp | scf.YieldOp | CallOp):
+        elif kind is AllocOp:
+            out += (op, cast(AllocOp | VariableOp, op).address)
+        elif kind is LoopOp:
             out.append(op.name)
             count = len(op.operands)
-        for value in op.operands[:count] if count else ():
+        for value in op._operands[:count] if count else ():
             out.append(value.index if isinstance(value, BlockArgument) else value.owner)
     return out
+
+
+@cache
+def _traced(class_: type[Operation]) -> object:
+    """Return what a trace records about ops of a class; None if nothing."""
+    if issubclass(class_, InstructionOp):
+        return InstructionOp
+    if issubclass(class_, AllocOp | VariableOp):
+        return AllocOp
+    return LoopOp if issubclass(class_, LoopOp | scf.YieldOp | CallOp) else None
 
 
 @dataclass
@@ -175,6 +203,7 @@ class _Comparison:
     known: Listing
     made: Listing
     whole: bool  # whether nc-split-loads may not have run in between
+    flows: Flows
 
     def check(self) -> None:
         """Raise NIR_NC011 if the outputs differ."""
@@ -221,15 +250,14 @@ class _Comparison:
         self, cuts: Mapping[int, tuple[Cut, Cut]], pieces: Mapping[int, list[Node]], trips: int
     ) -> tuple[Node | None, str] | None:
         """Return what differs if the iterations `cuts` are skipped."""
-        values = Values()
         first = {n: pair[0] for n, pair in cuts.items()}
         second = {n: pair[1] for n, pair in cuts.items()}
+        marked = self.phase == "virtual"
         numbers = self._numbers(self.known), self._numbers(self.made)
-        old = flow_of(self.known, values, first, numbers[0], pieces=pieces, trips=trips)
-        limit = len(values.instructions)
-        new = flow_of(self.made, values, second, numbers[1], known=limit, trips=trips)
-        for name in {**old.outputs, **new.outputs}:
-            if old.outputs.get(name) != new.outputs.get(name):
+        old = self.flows.before(Visit(self.known, numbers[0], marked, first, trips, pieces))
+        new = self.flows.behind(Visit(self.made, numbers[1], marked, second, trips, {}), old.values)
+        for name in {**old.flow.outputs, **new.outputs}:
+            if old.flow.outputs.get(name) != new.outputs.get(name):
                 return new.stranger, name
         return None
 

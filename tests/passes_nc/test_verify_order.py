@@ -2,7 +2,8 @@
 
 import random
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -17,12 +18,16 @@ from neuronir.dialects.nc.ops import InstructionOp, View
 from neuronir.dialects.nc.structure import VariableOp
 from neuronir.dialects.support.dtypes import np_dtype
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.nc import flow_cache
 from neuronir.passes.nc.allocate import NcAllocatePass
 from neuronir.passes.nc.assign_banks import NcAssignBanksPass
 from neuronir.passes.nc.borders import Borders
-from neuronir.passes.nc.listing import Node, variables
+from neuronir.passes.nc.flow_steps import FlowProgram
+from neuronir.passes.nc.flow_values import Flow
+from neuronir.passes.nc.listing import Listing, Node, variables
 from neuronir.passes.nc.spill import NcSpillPass
 from neuronir.passes.nc.split_transfers import NcSplitTransfersPass
+from neuronir.passes.nc.value_flow import flow_of
 from neuronir.passes.nc.verify_order import _Comparison, check_order, take_snapshot
 from neuronir.targets.simulator.functional import Options
 from neuronir.targets.simulator.ir_runner import run_module
@@ -40,6 +45,18 @@ def _passed(module: ModuleOp, *steps: ModulePass) -> ModuleOp:
         step.apply(Context(), module)
         borders.check(module)
     return module
+
+
+@dataclass(frozen=True)
+class _Swap(NcAllocatePass):
+    """Allocation that also exchanges an instruction with the first one that reads its result."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        super().apply(ctx, op)
+        first = next(o for o in op.walk() if isinstance(o, InstructionOp) and o.name != "nc.dma")
+        result = next(v.buffer for v in first.dst_views() if v is not None)
+        readers = (u.operation for u in result.uses if u.operation is not first)
+        _swap(first, cast(InstructionOp, next(readers)))
 
 
 def _layers() -> ModuleOp:
@@ -197,3 +214,23 @@ def test_a_violation_for_one_trip_count_is_not_dropped_for_another(
     monkeypatch.setattr(_Comparison, "_wrong", lambda self, pieces, trips: None if trips else wrong)
     with pytest.raises(NeuronError, match="NIR_NC011"):
         check_order(before, behind)
+
+
+def test_each_program_is_visited_once_between_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    visited: list[Listing] = []
+
+    def count(program: FlowProgram, *rest: Any, **more: Any) -> Flow:
+        visited.append(program.listing)
+        return flow_of(program, *rest, **more)
+
+    monkeypatch.setattr(flow_cache, "flow_of", count)
+    _passed(_bound(mlp(2, 2, 64)), *ordering(), *PLACED)
+    assert len({id(listing) for listing in visited}) == len(visited) > len(PLACED)
+
+
+def test_a_fault_behind_passes_that_were_checked_is_found() -> None:
+    """The program before a pass is not visited again, and the one behind it is."""
+    steps = (*ordering(), NcAssignBanksPass())
+    _passed(_bound(mlp(2, 2, 64)), *steps, NcAllocatePass())
+    with pytest.raises(NeuronError, match="NIR_NC011"):
+        _passed(_bound(mlp(2, 2, 64)), *steps, _Swap())

@@ -81,8 +81,11 @@ def _regions(rng: random.Random, count: int, spread: int) -> list[Region]:
     return out
 
 
-def test_reads_are_as_if_nobody_had_read_before() -> None:
-    """What is kept of a read is not given where something has been written since."""
+@pytest.mark.parametrize("few", [-1, 3, 8])
+def test_reads_are_as_if_nobody_had_read_before(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept of a read is not given where something has been written since, with an index
+    from the first write on, later, and without."""
+    monkeypatch.setattr(flow_memory, "_FEW", few)
     rng = random.Random(3)
     for _ in range(60):
         regions = _regions(rng, 6, 4 * flow_memory._PAGE // 8)
@@ -103,6 +106,32 @@ def test_reads_are_as_if_nobody_had_read_before() -> None:
             memory.write(memory.number(region), write)
 
 
+def test_a_memory_with_an_index_is_read_like_one_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(4)
+    for _ in range(40):
+        regions = _regions(rng, 30, 400)
+        painter = Painter()
+        with monkeypatch.context() as patch:
+            memories = []
+            for few in (-1, 1 << 30):
+                patch.setattr(flow_memory, "_FEW", few)
+                memories.append(FlowMemory(painter))
+                for time, region in enumerate(regions):
+                    write = _made(time, value=time, byte=region.address, partition=region.start)
+                    memories[-1].write(memories[-1].number(region), write)
+        for region in regions:
+            one, other = (memory.read(memory.number(region)) for memory in memories)
+            assert one == other
+        assert memories[0].final() == memories[1].final()
+
+
+def _as_granules(patch: pytest.MonkeyPatch) -> None:
+    """Paint with arrays of granules."""
+    patch.setattr(flow_paint, "_FEW", -1)
+    patch.setattr(flow_paint, "_SHORT", -1)
+    patch.setattr(flow_paint, "_LONG", 1 << 60)
+
+
 def test_few_granules_are_painted_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(5)
     for _ in range(300):
@@ -110,7 +139,7 @@ def test_few_granules_are_painted_as_many(monkeypatch: pytest.MonkeyPatch) -> No
         writes = [solid(w.start, w.stop, w.low, w.high) for w in writes]
         few = paint(read, writes)
         with monkeypatch.context() as patch:
-            patch.setattr(flow_paint, "_FEW", -1)
+            _as_granules(patch)
             assert paint(read, writes) == few
 
 
@@ -118,10 +147,13 @@ def test_runs_are_painted_as_granules(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(7)
     for _ in range(300):
         read, *writes = _regions(rng, rng.randrange(1, 7), 30)
-        granules = paint(read, writes)
+        with monkeypatch.context() as patch:
+            _as_granules(patch)
+            granules = paint(read, writes)
         with monkeypatch.context() as patch:
             patch.setattr(flow_paint, "_LARGEST", -1)
             assert paint(read, writes) == granules
+        assert paint(read, writes) == granules
 
 
 def test_pieces_of_a_large_value_are_found_in_any_order() -> None:
