@@ -7,9 +7,7 @@ of xDSL changes.
 
 import re
 from bisect import bisect_right
-from collections.abc import Hashable
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import IO, Any, TypeVar
 
 from xdsl.context import Context
@@ -39,7 +37,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span, Token
 from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRLexer, MLIRToken, MLIRTokenKind
 
-from neuronir._xdsl_verify import plan_verifier
+from neuronir._xdsl_verify import Verified, keys_of, plan_verifier
 from neuronir.dialects.support.walking import ops_of, walk
 
 # Groups: 1 bare identifier, 2 %identifier, 3 integer, 4 punctuation. Everything else (strings,
@@ -335,31 +333,34 @@ class OpVerifyError(VerifyException):
         self.op = op
 
 
-def verify_located(op: Operation) -> None:
-    """Verify `op` and its contents; raises OpVerifyError with the first invalid op."""
-    _verify(op, set())
+def verify_located(op: Operation, verified: Verified | None = None) -> None:
+    """Verify `op` and its contents; raises OpVerifyError with the first invalid op.
+
+    `verified` has the results of earlier verifications.
+    """
+    _verify(op, Verified() if verified is None else verified)
 
 
-def _verify(op: Operation, right: set[Hashable]) -> None:
-    """Verify `op` and its contents; `right` caches valid ops."""
+def _verify(op: Operation, verified: Verified) -> None:
     for region in op.regions:
         for block in region.blocks:
             last = block.last_op
             for inner in ops_of(block):
                 if inner.regions or inner is last or inner._successors:
-                    _verify(inner, right)
+                    _verify(inner, verified)
                 else:
-                    _verify_leaf(inner, right)
+                    _verify_leaf(inner, verified)
             if last is None:
                 _attribute(op, block)
     plan_verifier(type(op))
     _attribute(op)
 
 
-def _verify_leaf(op: Operation, right: set[Hashable]) -> None:
+def _verify_leaf(op: Operation, verified: Verified) -> None:
     """Verify an op without regions or successors that is not a terminator."""
-    likeness = _likeness(op) if getattr(op, "JUDGED_BY_TYPES", False) else None
-    if likeness is not None and likeness in right:
+    keys = keys_of(op) if getattr(op, "JUDGED_BY_TYPES", False) else None
+    right = verified.right
+    if keys is not None and keys[0] in right and keys[1] in right:
         return
     plan_verifier(type(op))
     if any(type(operand) is ErasedSSAValue for operand in op.operands):
@@ -370,30 +371,8 @@ def _verify_leaf(op: Operation, right: set[Hashable]) -> None:
         raise
     except (VerifyException, ValueError) as error:
         raise OpVerifyError(op, one_line(str(error))) from error
-    if likeness is not None:
-        right.add(likeness)
-
-
-def _likeness(op: Operation) -> Hashable | None:
-    """Return the key of a verification that only depends on types and properties.
-
-    Two ops with the same objects in these positions are both valid or both invalid. The objects
-    live as long as the ops.
-    """
-    operands = op._operands
-    if ErasedSSAValue in map(type, operands):
-        return None
-    return (
-        type(op),
-        *map(id, map(_type_of, operands)),
-        None,
-        *map(id, map(_type_of, op.results)),
-        *op.properties,
-        *map(id, op.properties.values()),
-    )
-
-
-_type_of = attrgetter("_type")
+    if keys is not None:
+        verified.add(keys, op)
 
 
 def _attribute(op: Operation, block: Block | None = None) -> None:

@@ -5,13 +5,14 @@ have. An op that matches the plan is valid. For any other op, xDSL's own verifie
 the message. Only NeuronIR's dialects have plans.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from struct import Struct
 from typing import Any
 
-from xdsl.dialects.builtin import DenseArrayBase, i32
-from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, StringAttr, i32
+from xdsl.ir import Attribute, ErasedSSAValue, Operation, OpResult, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     AnyOf,
@@ -270,3 +271,51 @@ def plan_verifier(class_: type[Operation]) -> None:
     if all(not c.variables() for c in (*constraints, *named)):  # otherwise one depends on another
         # xDSL's class for a definition calls its `verify`.
         definition.verify = _Plan(definition)
+
+
+_type_of = attrgetter("_type")
+_Key = tuple[object, ...]
+
+
+class Verified:
+    """The ops that were found valid, by their types and properties.
+
+    One record may serve several verifications: an op that a pass did not change, or that equals
+    another one, is not verified again. Types and properties are immutable, and are kept alive here,
+    so that their identities stay unique.
+    """
+
+    __slots__ = ("right",)
+    LIMIT = 1 << 17
+
+    def __init__(self) -> None:
+        self.right: dict[_Key, tuple[object, ...]] = {}
+
+    def add(self, keys: tuple[_Key, _Key], op: Operation) -> None:
+        """Record that an op with these keys is valid."""
+        if len(self.right) >= self.LIMIT:
+            self.right.clear()
+        types = map(_type_of, (*op._operands, *op.results))
+        self.right[keys[0]] = (*types, *op.properties.values())
+        self.right[keys[1]] = ()
+
+
+def keys_of(op: Operation) -> tuple[_Key, _Key] | None:
+    """Return the keys of a verification that only depends on types and properties.
+
+    Two ops with the same first key are both valid or both invalid, apart from the properties that
+    are judged apart: the second key has those.
+    """
+    operands = op._operands
+    if ErasedSSAValue in map(type, operands):
+        return None
+    apart: Collection[str] = getattr(op, "JUDGED_APART", ())
+    rest: list[object] = [type(op)]
+    properties: list[object] = []
+    for name, value in op.properties.items():
+        if name in apart:
+            rest += (name, value.data if type(value) is StringAttr else type(value))
+        else:
+            properties += (name, id(value))
+    types = *map(id, map(_type_of, operands)), None, *map(id, map(_type_of, op.results))
+    return (type(op), *types, *properties), tuple(rest)

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from importlib import import_module
 from math import isfinite
 from struct import Struct
-from typing import cast
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -158,6 +158,10 @@ class InstructionOp(NeuronOp):
     registers = var_result_def(IndexType)
     traits = traits_def(_InstructionCanonicalization())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    JUDGED_BY_TYPES: ClassVar[bool] = True
+    """Whether types and properties decide if an op without regions is right."""
+    JUDGED_APART: ClassVar[frozenset[str]] = frozenset({"engine", "trigger", "waits", "updates"})
+    """Properties that are valid or not whatever the others are, by their text or their class."""
 
     @classmethod
     def opcode(cls) -> str:

@@ -1,6 +1,7 @@
 """Define the ops that structure an nc program: variables, buffers, functions and calls."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -174,6 +175,8 @@ class AllocOp(NeuronOp):
     address = opt_prop_def(IntegerAttr.constr(i64))
     buffer = result_def(ON_CHIP)
     traits = traits_def(_Allocates())
+    JUDGED_BY_TYPES: ClassVar[bool] = True
+    """Whether types and properties decide if an op without regions is right."""
     assembly_format = "($role^)? (`at` $address^)? `:` type($buffer) attr-dict"
 
     @staticmethod

@@ -8,6 +8,7 @@ from math import inf
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
+from neuronir._xdsl_verify import Verified
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import register_machine
@@ -133,6 +134,7 @@ class _Compile:
         self.source.check_precision()
         self.timer = Timer()
         self.borders = Borders()
+        self.verified = Verified()
         self.first = phase_number(options.compile_from, "--compile-from")
         self.last = phase_number(options.compile_to, "--compile-to")
         if self.first == len(PHASES) - 1 or self.last < self.first:
@@ -277,7 +279,7 @@ class _Compile:
     def load(self) -> ModuleOp:
         """Return the input, after the user's passes of phase `parsed`."""
         with self.options.progress("parsed"), self.timer.step("parsed") as step:
-            module = self.source.read()
+            module = self.source.read(step, self.verified)
             if self.first == 0:
                 self.user_passes(PHASES[0], module, [], step, self.source.read)
         return module
@@ -315,7 +317,7 @@ class _Compile:
         dumper: Watcher = Dumper(DumpOptions(), ctx)
         if watch and self.options.watch is not None:
             dumper = self.options.watch(phase)
-        runner = PassRunner(ctx, dumper, timer, verify_each, self.borders)
+        runner = PassRunner(ctx, dumper, timer, verify_each, self.borders, self.verified)
         try:
             runner.run(done[-1][1], module)
             with timer.step("(verify)"):
@@ -358,7 +360,7 @@ class _Compile:
     def verify(self, phase: str, module: ModuleOp) -> None:
         """Invalid IR between phases is a compiler bug."""
         try:
-            verify(module)
+            verify(module, self.verified)
         except RunFailure as failure:
             found = failure.diagnostic
             text = f"internal error: the passes to phase '{phase}' made invalid IR: {found.text}"

@@ -1,7 +1,7 @@
 """Run passes one after another, with verification, dumps and timing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from io import StringIO
 
 from xdsl.context import Context
@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
 from neuronir._xdsl import OpVerifyError, one_line, print_module, verify_located
+from neuronir._xdsl_verify import Verified
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.diagnostics.location import place_of
 from neuronir.dialects.support.errors import NeuronError
@@ -74,10 +75,10 @@ def _short(op: Operation) -> str:
     return text if len(text) <= _MAX_OP_TEXT else f"{text[:_MAX_OP_TEXT]}..."
 
 
-def verify(module: ModuleOp) -> None:
-    """Verify; a RunFailure points at the op."""
+def verify(module: ModuleOp, verified: Verified | None = None) -> None:
+    """Verify; a RunFailure points at the op. `verified` has the results of earlier calls."""
     try:
-        verify_located(module)
+        verify_located(module, verified)
     except OpVerifyError as error:
         raise RunFailure(at_op(error.op, f"'{error.op.name}' op {error}")) from error
 
@@ -92,6 +93,7 @@ class PassRunner:
     verify_each: bool = True
     borders: Borders | None = None
     """Checks of nc modules after passes that reorder, rename and place."""
+    verified: Verified = field(default_factory=Verified)
 
     def run(self, passes: Sequence[ModulePass], module: ModuleOp) -> None:
         """Run all passes in order; RunFailure names the one that failed."""
@@ -164,7 +166,7 @@ class PassRunner:
 
     def _verify_after(self, index: int, instance: ModulePass, module: ModuleOp) -> None:
         try:
-            verify(module)
+            verify(module, self.verified)
         except RunFailure as failure:
             inner = failure.diagnostic
             text = f"internal error: pass '{instance.name}' made invalid IR: {inner.text}"

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, f32
 
+from neuronir._xdsl_verify import Verified
 from neuronir.dialects.support.diagnostics import warning
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array
@@ -54,7 +55,7 @@ class Source:
         self.registry = registry
         self.given = module
 
-    def read(self) -> ModuleOp:
+    def read(self, timer: Timer | None = None, verified: Verified | None = None) -> ModuleOp:
         """Return the input with bound weights, marked with its phase and machine."""
         phase = self.options.compile_from
         if self.given is not None:
@@ -72,7 +73,8 @@ class Source:
         # A dump of this phase already records its origin.
         if phase == PHASES[0] and "neuronir.input" not in module.attributes:
             self.origin(module)
-        verify(module)
+        with (timer or Timer()).step("(verify)"):
+            verify(module, verified)
         if phase in ("parsed", "hlo", "tiled"):
             entry_function(module)  # both lowering paths need it
         else:
