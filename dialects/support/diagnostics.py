@@ -74,9 +74,9 @@ def emit(severity: Severity, text: str, *, location: SourceLocation | str | None
     _handler.get()(Message(severity, text, location))
 
 
-def warning(text: str) -> None:
+def warning(text: str, *, location: SourceLocation | str | None = None) -> None:
     """Emit a warning: the result is valid, but the user should know."""
-    emit("warning", text)
+    emit("warning", text, location=location)
 
 
 def remark(text: str, *, location: SourceLocation | str | None = None) -> None:
