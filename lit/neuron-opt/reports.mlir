@@ -4,6 +4,7 @@
 
 // TREE: Execution time report
 // TREE: Total Execution Time: {{.*}} seconds
+// TREE-NEXT: Checks: {{.*}} seconds ({{.*}}%)
 // TREE: Parser
 // TREE-NEXT: Verifier
 // TREE-NEXT: {{^.*\)  canonicalize$}}
