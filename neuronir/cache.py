@@ -112,8 +112,8 @@ class Entry:
 def trim(store: Store, limit: int, keep: Path | None = None, *, dry: bool = False) -> list[Entry]:
     """Remove the least recently used entries until the rest is within `limit` bytes.
 
-    Returns the removed entries. `keep` is never removed. With `dry`, nothing is removed. If an
-    entry cannot be removed, the next ones are; then its OSError is raised.
+    Returns the removed entries. `keep` is never removed. With `dry`, nothing is removed. An entry
+    that cannot be removed is skipped, and its OSError is raised at the end.
     """
     entries = store.entries()
     total = sum(entry.size for entry in entries)

@@ -53,7 +53,7 @@ class Window:
     def taken_from(self, array: Array) -> Array:
         """Apply the view to an array with as many dimensions, each of equal length or 1.
 
-        Dimensions along a dimension of length 1 have length 1.
+        A dimension of the view along an array dimension of length 1 has length 1, too.
         """
         starts = zip(self.starts, array.shape, strict=True)
         inside = array[tuple(slice(i if n > 1 else 0, None) for i, n in starts)]

@@ -59,7 +59,10 @@ def build_parser() -> Parser:
     clear.add_argument("entry", nargs="*", metavar="ENTRY", help="remove these entries only")
     clear.add_argument("--failed", action="store_true", help="remove failed compiles only")
     clear.add_argument(
-        "--older-than", type=float, metavar="DAYS", help="remove entries not used for DAYS only"
+        "--older-than",
+        type=float,
+        metavar="DAYS",
+        help="only remove entries that were not used for DAYS days",
     )
     clear.add_argument(
         "--limit",

@@ -24,8 +24,9 @@ class BucketModelConfig:
     """How the inputs of a call select a bucket.
 
     Args:
-        bucket_kernel: a function without arguments that returns a scripted function; that one takes
-            the list of input tensors, and returns (tensors that fit a bucket, the bucket's index as
+        bucket_kernel: a function without arguments that returns a scripted function; the scripted
+            function takes the list of input tensors and returns (tensors that fit a bucket, the
+            bucket's index as
             a tensor).
         shared_state_buffer: initial values of the state that all buckets share: one tensor for each
             entry of `input_output_aliases`, in its order.

@@ -15,9 +15,11 @@ Found = dict[Any, Failure | None]
 
 
 def segments(program: Any, found: Found, minimum: int, threshold: float) -> list[Part]:
-    """Return the parts of a model. `found` says of each operator why it runs on the host, if it
-    does, and gets those of parts that are too small: of fewer operators than `minimum`, and all but
-    the largest one where that has a larger share of all operators than `threshold`.
+    """Return the parts of a model.
+
+    `found` maps each operator to the reason why it runs on the host, or to None. Operators of small
+    parts get a reason, too: of parts with fewer operators than `minimum`, and of all parts but the
+    largest if the largest has a larger share of all operators than `threshold`.
     """
     while True:
         parts = parts_of(program, found)

@@ -55,15 +55,15 @@ class HloScatterToDotPass(ModulePass):
                                             %y = add(gather(%x, %i), %s)
                                             %r = scatter(%x, %i, %y) assign
 
-    The result is that of fp32: three bf16 parts of each update are added, which lie side by side
-    with two more parts that mark the positions of infinities and NaN, so that these reach only the
-    rows to which they belong. Equal updates are counted. If updates are narrow, ones for a quotient
+    The result is that of fp32: the dot adds three bf16 parts of each update. Two more parts beside
+    them mark the positions of infinities and NaN, so that these reach only their own rows. Equal
+    updates are counted. If updates are narrow, ones for a quotient
     of `v` are multiplied with parts that are zero except at its remainder, which takes fewer
     comparisons. Runs after hlo-auto-cast, which would round the updates.
 
     If the machine's transfers do not take addresses at run time, each scatter of whole rows is
-    rewritten, even if that takes long: those that add by dots with `ones[v, n]`, and those with up
-    to four updates of a table by selects, one after another. Runs before hlo-exact-integers then.
+    rewritten, even if that takes long: sums become dots with `ones[v, n]`, and up to four updates
+    of a table become selects, one after another. Runs before hlo-exact-integers then.
     """
 
     name = "hlo-scatter-to-dot"

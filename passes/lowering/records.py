@@ -18,8 +18,9 @@ from neuronir.passes.lowering.products.attention_match import Attention
 class Results:
     """Where values are stored: results of the program, and operands of concatenations.
 
-    `numbers` are the results that a value is, `written` those that have their variable, and
-    `homes` positions in HBM. `joined` are concatenations that their operands write, `stored` those
+    `numbers` are the indices of the results that a value is, `written` the results that are in
+    their variables, and `homes` positions in HBM. `joined` are concatenations that their operands
+    write, `stored` those
     that are stored piece by piece, and `pieces` the latter by their missing operands.
     """
 

@@ -205,7 +205,7 @@ class Painter:
         return self.listed[area] == all_of_it
 
     def _union(self, numbers: list[int]) -> int:
-        """Return the number of the union of several disjoint areas."""
+        """Return the index of the union of several disjoint areas."""
         if len(numbers) == 1:
             return numbers[0]
         key = tuple(sorted(numbers))

@@ -150,7 +150,7 @@ class _Order:
                 self._variables[name] = variable_of(copy)
 
     def _first_free(self, functions: Iterable[FuncOp]) -> dict[Space, int]:
-        """Return where buffers without an address may start: after those that have one."""
+        """Return the first offset for buffers without an address: the end of all others."""
         free = {Space.SBUF: 0, Space.PSUM: 0}
         for func in functions:
             for op in walk(func):

@@ -2,8 +2,8 @@
 
 The program is run again with its roundings perturbed at random (semantics/rounding.py). The
 differences between the outputs of these runs and the plain run are samples of the program's
-rounding noise. They reflect each sum that cancels and each residual that dampens, which no bound
-derived from the program alone can (docs/numerics.md).
+rounding noise. They reflect cancellation in sums and damping by residuals, which a bound derived
+from the program alone cannot (docs/numerics.md).
 """
 
 from collections.abc import Mapping, Sequence

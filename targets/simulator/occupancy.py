@@ -23,8 +23,8 @@ _PIECE = {Space.SBUF: 512, Space.PSUM: 256}
 class Resident:
     """A value in SBUF or PSUM: bytes `low` to `high` of its partitions, and its life in ns.
 
-    It lives from `begin` (its first write) to `end` (its last access). `source` is that of the
-    instruction that wrote it first, and `partitions` is the number that its first write reached.
+    It lives from `begin` (its first write) to `end` (its last access). `source` is the source of
+    the instruction that wrote it first, and `partitions` the number of partitions of that write.
     """
 
     begin: float

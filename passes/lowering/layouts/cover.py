@@ -21,8 +21,8 @@ def covered(support: Sequence[Atom], a: Atom) -> bool | None:
 def independent(support: Sequence[Atom], a: Atom) -> bool:
     """Return whether a value with `support`, which excludes `a`, is constant along `a`.
 
-    A digit that does not divide those above it carries over into them, and so do those below that
-    do not divide it.
+    `a` carries over into the digits above it that it does not divide, and digits below carry over
+    into `a` if they do not divide it.
     """
     return all(
         s.stride % a.reach == 0 if s.stride >= a.end else a.unit % s.reach == 0 for s in support

@@ -213,7 +213,7 @@ class Estimate:
         time = loaded / b.depth_tiles * min(2, b.depth_tiles)
         time += max(loaded, begin.rows * one) + begin.more * one
         time += max(0, begin.rows - b.evicted) * self._stored(b, begin.columns)
-        if others:  # the first of them as many as all banks hold, as the columns arrive
+        if others:  # as columns arrive, they are used by as many tiles of rows as all banks hold
             wide = ceil(others / loads)
             batch = min(begin.tiles, self.machine.psum_banks // wide)
             group = b.depth_tiles * self._group(b, wide, 1)

@@ -227,7 +227,9 @@ def run_of(shape: tuple[int, ...], whole: tuple[int, ...]) -> int:
 
 
 def natural(shape: tuple[int, ...], limit: int) -> Partition:
-    """Return the partition in which each partition has one contiguous run: outermost digits."""
+    """Return the layout with outer digits on partitions, so that each partition holds one
+    contiguous run.
+    """
     strides = row_major(shape)
     for d, n in enumerate(shape):
         if n > 1:

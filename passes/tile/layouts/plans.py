@@ -132,7 +132,7 @@ def _spread_rows(op: Operation, c: Partition, costs: Costs) -> float:
 @register_plans("hlo.iota")
 def _iota(op: Operation, costs: Costs) -> list[Plan]:
     shape = shape_of(op.results[0])
-    # where costs are equal, that of a loaded array, whose partitions have contiguous elements
+    # if costs are equal, prefer the partition of a loaded array, which has contiguous elements
     some = sorted(
         candidates(shape, costs.limit),
         key=lambda c: -contiguous(c, prod(shape)) if own(c, prod(shape)) else 0,

@@ -78,7 +78,8 @@ def _select(state: Lower, op: MaskOp, form: Form, first: int, box: Box) -> None:
         (b, s * (b.stride // a.stride)) for a, s in some.free for b in split_at(a, edges) or (a,)
     ]
     some = replace(some, free=tuple(free))
-    dims = [Dim(a, (s,)) for a, s in free if a.size > 1]  # joined ones would have no step
+    # if they were joined, none of them would have a step
+    dims = [Dim(a, (s,)) for a, s in free if a.size > 1]
     for piece in chunks(dims, some.partitions, MAX_DIMS, state.machine.max_free_sbuf):
         view = piece.view(some, 0)
         moved = piece.number // stride % box.sizes[d]
