@@ -134,6 +134,31 @@ def test_bands_are_written() -> None:
     assert found == 10
 
 
+WHOLE_BETWEEN = f"""HloModule m
+{REDUCER}ENTRY main {{
+x = f32[1,12,12,3] parameter(0)
+w = f32[3,3,3,4] parameter(1)
+low = f32[] constant(-inf)
+c = f32[1,12,12,4] convolution(x, w), window={{size=3x3 pad=1_1x1_1}}, {LABELS}
+most = f32[4] reduce(c, low), dimensions={{0,1,2}}, to_apply=max
+twice = f32[4] add(most, most)
+s = f32[1,12,12,4] sign(c)
+ROOT r = (f32[4], f32[1,12,12,4]) tuple(twice, s)
+}}"""
+
+
+def test_an_op_between_that_reads_the_whole_result() -> None:
+    """It comes before the last op that is computed in bands, and needs all bands of the first."""
+    rng = np.random.default_rng(0)
+    args = [rng.integers(-2, 3, n).astype(np.float32) for n in ((1, 12, 12, 3), (3, 3, 3, 4))]
+    module = at_hlo(WHOLE_BETWEEN)
+    want = interpret(module, args)
+    HloTileRowsPass(target="trn1", bands=3).apply(Context(), module)
+    assert count(module, "hlo.convolution") == 3
+    for found, wanted in zip(interpret(module, args), want, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 LARGE = {
     "stem": (  # 299 x 299: the rows do not divide by the stride
         "x = f32[1,299,299,3] parameter(0)",

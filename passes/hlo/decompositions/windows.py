@@ -7,6 +7,7 @@ from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import byte_size, is_float
 from neuronir.passes.hlo.decompositions.pieces import pieces_of, running_in_pieces
+from neuronir.passes.hlo.decompositions.running import running_by_region, running_in_digits
 from neuronir.passes.hlo.rules.arithmetic import neutral_element
 from neuronir.passes.hlo.support.build import Emitter, reducer_opcode
 from neuronir.passes.hlo.support.values import (
@@ -30,9 +31,11 @@ def reduce_window(op: Operation, e: Emitter) -> SSAValue | None:
     """
     direction = cumulative(op)
     opcode = reducer_opcode(op)
-    if direction is None or opcode is None:
+    if direction is None:
         return None
     axis, backwards = direction
+    if opcode is None:
+        return running_by_region(op, axis, backwards, e)
     x = op.operands[0]
     neutral = neutral_element(opcode, element(x))
     if neutral is None or not is_splat_of(op.operands[1], neutral):
@@ -55,11 +58,15 @@ def reduce_window(op: Operation, e: Emitter) -> SSAValue | None:
 
 def without_scans(op: Operation, e: Emitter) -> SSAValue | None:
     """Decompose a reduce_window, except for running reductions of floats that the target computes
-    directly.
+    directly. Running sums of integers are those of their digits.
     """
     direction = cumulative(op)
     if direction is None or reducer_opcode(op) not in _SCANS:
         return reduce_window(op, e)
+    if reducer_opcode(op) == "add" and is_splat_of(op.operands[1], 0):
+        total = running_in_digits(op.operands[0], *direction, e)
+        if total is not None:
+            return total
     if pieces_of(shape(op.operands[0]), direction[0]) is not None:
         return reduce_window(op, e)
     kind, n = element(op.operands[0]), shape(op.operands[0])[direction[0]]

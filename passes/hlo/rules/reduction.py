@@ -1,8 +1,9 @@
 """Simplify reduce, reduce_window, dot and map."""
 
+from collections.abc import Sequence
 from math import prod
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.support.cloning import clone_region
@@ -110,11 +111,18 @@ def dot(op: Operation, e: Emitter) -> SSAValue | None:
 
 def map_(op: Operation, e: Emitter) -> SSAValue | None:
     """Replace hlo.map by its region applied to whole arrays."""
-    block = op.regions[0].blocks.first
+    return applied(op.regions[0].blocks.first, op.operands, e)
+
+
+def applied(block: Block | None, operands: Sequence[SSAValue], e: Emitter) -> SSAValue | None:
+    """Apply a region of scalars to whole arrays of one shape.
+
+    Returns None if one of its ops has a region or several results.
+    """
     if block is None:
         return None
-    result = op.results[0]
-    known: dict[SSAValue, SSAValue] = dict(zip(block.args, op.operands, strict=True))
+    dims = shape(operands[0])
+    known: dict[SSAValue, SSAValue] = dict(zip(block.args, operands, strict=True))
     for inner in block.ops:
         if inner.name == "hlo.return":
             return known[inner.operands[0]]
@@ -122,10 +130,10 @@ def map_(op: Operation, e: Emitter) -> SSAValue | None:
             return None
         if inner.name == "hlo.constant":
             scalar = e.like(inner, (), inner.results[0].type)
-            value = e.broadcast(scalar, shape(result), ())
+            value = e.broadcast(scalar, dims, ())
         else:
-            operands = [known[v] for v in inner.operands]
-            value = e.like(inner, operands, tensor(shape(result), element(inner.results[0])))
+            values = [known[v] for v in inner.operands]
+            value = e.like(inner, values, tensor(dims, element(inner.results[0])))
         known[inner.results[0]] = value
     return None
 

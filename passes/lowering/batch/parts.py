@@ -1,12 +1,13 @@
 """Copy ops for each part of their results, with slices before and concatenations after them."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.hlo.data_movement import ConcatenateOp
+from neuronir.dialects.support.walking import walk
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.batch.slices import slice_of
 
@@ -41,9 +42,11 @@ class Parts(Protocol):
 def write_parts(block: Block, parts: Parts, order: Sequence[tuple[int, Operation]]) -> None:
     """Replace ops by their copies, in the order of (part, op) pairs.
 
-    Ops that they need whole stay before their first user.
+    Ops that they need whole stay before their first user. Ops that need a result whole follow its
+    concatenation, even if they come before others of the replaced ops.
     """
-    whole = [op for op in block.ops if op not in parts.ops]
+    whole = _independent(block, parts.ops)
+    others = [op for op in block.ops if op not in parts.ops]
     place = {op: i for i, op in enumerate(block.ops)}
     made: list[dict[SSAValue, SSAValue]] = [{} for _ in range(parts.count)]
     slices: dict[tuple[SSAValue, Piece], SSAValue] = {}
@@ -62,7 +65,7 @@ def write_parts(block: Block, parts: Parts, order: Sequence[tuple[int, Operation
 
     taken = 0
     for part, op in order:
-        while place[whole[taken]] < place[op]:
+        while taken < len(whole) and place[whole[taken]] < place[op]:
             out.append(whole[taken])
             taken += 1
         local: dict[SSAValue, SSAValue] = {}
@@ -95,7 +98,8 @@ def write_parts(block: Block, parts: Parts, order: Sequence[tuple[int, Operation
         join.location = op.location
         out.append(join)
         joined[result] = join.results[0]
-    out.extend(whole[taken:])
+    placed = set(whole[:taken])
+    out.extend(op for op in others if op not in placed)
     for op in list(block.ops):
         op.detach()
     block.add_ops(out)
@@ -106,6 +110,26 @@ def write_parts(block: Block, parts: Parts, order: Sequence[tuple[int, Operation
     for op in reversed(list(parts.ops)):
         op.drop_all_references()
         op.erase(safe_erase=False)
+
+
+def _independent(block: Block, ops: Collection[Operation]) -> list[Operation]:
+    """Return the other ops of a block that depend on no result of `ops`."""
+    dependent: set[SSAValue] = set()
+    out: list[Operation] = []
+    for op in block.ops:
+        if op in ops:
+            dependent.update(op.results)
+        elif any(v in dependent for v in used(op)):
+            dependent.update(op.results)
+        else:
+            out.append(op)
+    return out
+
+
+def used(op: Operation) -> Iterator[SSAValue]:
+    """Return the operands of an op and of the ops in its regions."""
+    for inner in walk(op):
+        yield from inner.operands
 
 
 def in_one_piece(block: Block, ops: Collection[Operation]) -> bool:

@@ -22,7 +22,7 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.walking import walk
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.walk import leaves
-from neuronir.passes.lowering.batch.parts import Piece, write_parts
+from neuronir.passes.lowering.batch.parts import Piece, used, write_parts
 from neuronir.passes.lowering.batch.strands import (
     estimate_ns,
     in_layers,
@@ -150,12 +150,6 @@ def _tiling(op: Operation, wanted: dict[SSAValue, int], extent: int) -> Tiling |
     if any(d != WHOLE and shape_of(v)[d] != extent for v, d in tiling.items()):
         return None
     return tiling
-
-
-def used(op: Operation) -> Iterator[SSAValue]:
-    """Return the operands of an op and of the ops in its regions."""
-    for inner in walk(op):
-        yield from inner.operands
 
 
 def _outside(op: Operation) -> Iterator[SSAValue]:

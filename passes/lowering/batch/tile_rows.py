@@ -15,8 +15,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.batch.footprint import Footprint
 from neuronir.passes.lowering.batch.halo import banded_copy, needed
-from neuronir.passes.lowering.batch.parts import Piece, write_parts
-from neuronir.passes.lowering.batch.split_batch import used
+from neuronir.passes.lowering.batch.parts import Piece, used, write_parts
 from neuronir.passes.lowering.entry import entry_on
 from neuronir.passes.lowering.streaming.size import nbytes
 from neuronir.passes.statistics import record

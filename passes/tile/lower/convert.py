@@ -182,9 +182,11 @@ def converted(state: Lower, form: Form, value: SSAValue, result: SSAValue) -> Fo
         else:
             select(state, form, target, dtype)
     elif how in TURNS and (once := _turnable(state, _once(form, size), size, target, how, dtype)):
-        whole = target
-        if dims_of(target, [a for a, _ in form.partition]) is None:  # a part with gaps
+        whole, old = target, [a for a, _ in once.partition]
+        if dims_of(whole, old) is None:  # a part with gaps
             whole = state.buffer(where, size, dtype)
+        if dims_of(whole, old) is None:  # digits of an order that cuts those of the source
+            whole = state.buffer(place((size,), where.partition), size, dtype)
         TURNS[how](state, once, whole, dtype)
         copy(state, whole, target)
     elif how is not Way.STACK or not copy_stacked(state, form, target, size):
