@@ -13,6 +13,7 @@ from neuronir.passes.tile.layouts.dot_plans import free_dims
 from neuronir.passes.tile.layouts.maps import Partition, cut, own
 from neuronir.passes.tile.layouts.place import Place
 from neuronir.passes.tile.layouts.plans import Plan
+from neuronir.passes.tile.layouts.views import straddles
 
 
 def as_products(shape: tuple[int, ...], partition: Partition) -> list[Atom]:
@@ -45,6 +46,18 @@ def pixels_last(op: Operation, plan: Plan) -> list[Atom]:
     return places if plan.stationary == 1 else [atom(shape[feature], strides[feature])]
 
 
+def needs_order(op: Operation, plan: Plan, index: int, where: Place) -> bool:
+    """Return whether an op needs the free digits of an operand in the order of its dimensions."""
+    shape = shape_of(op.operands[index])
+    if straddles(where, shape):
+        if op.name in BY_DIMENSIONS:
+            return True
+        if op.name == "hlo.concatenate":  # adjacent in the result from this dimension on
+            d = integer(op, "dimension")
+            return straddles(where, (prod(shape[:d]), prod(shape[d:])))
+    return cut_up(op, plan, index, where) or row_in_pieces(op, index, where)
+
+
 def cut_up(op: Operation, plan: Plan, index: int, where: Place) -> bool:
     """Return whether an operand's free digits are split differently from its reader's.
 
@@ -67,6 +80,8 @@ def cut_up(op: Operation, plan: Plan, index: int, where: Place) -> bool:
     return False
 
 
+BY_DIMENSIONS = ("hlo.reduce", "hlo.pad", "hlo.reverse")
+"""Ops that treat dimensions differently, so that no digit may cover parts of two."""
 SORTS = ("sort_rows", "sort_pairs")
 
 

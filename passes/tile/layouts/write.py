@@ -29,9 +29,8 @@ from neuronir.passes.tile.layouts.digits import (
     as_products,
     by_rows,
     columns_order,
-    cut_up,
+    needs_order,
     pixels_last,
-    row_in_pieces,
     scattered,
 )
 from neuronir.passes.tile.layouts.maps import Partition, own, positions, sees
@@ -242,11 +241,7 @@ class Writer(Choice):
             if where is None:
                 continue
             alike = not products and shape_of(op.operands[i]) == shape_of(op.results[0])
-            if not (
-                cut_up(op, plan, i, where)
-                or row_in_pieces(op, i, where)
-                or (alike and crossing(where.free, kept))
-            ):
+            if not (needs_order(op, plan, i, where) or (alike and crossing(where.free, kept))):
                 kept += [where.free] if alike else []
                 continue
             whole = place(shape_of(op.operands[i]), where.partition)

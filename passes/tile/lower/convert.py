@@ -14,7 +14,7 @@ from neuronir.dialects.tile.ops import ConvertLayoutOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.activations import ACTIVATIONS
 from neuronir.passes.lowering.layouts.layout import Atom, Form, dense
-from neuronir.passes.lowering.layouts.views import chunks, numbers_of, packed, walked
+from neuronir.passes.lowering.layouts.views import chunks, numbers_of, packed, plan, walked
 from neuronir.passes.tile.layouts.conversions import Parts, Way, way
 from neuronir.passes.tile.layouts.maps import (
     Partition,
@@ -175,6 +175,11 @@ def converted(state: Lower, form: Form, value: SSAValue, result: SSAValue) -> Fo
     how = way(state.machine, size, dtype, source, where.partition, value in state.special)
     target = state.allocate(result)
     if how is Way.SAME:
+        if plan([target, form], [a for a, _ in target.free]) is None:
+            # a part with gaps, and digits that cover parts of two of its dimensions
+            whole = state.buffer(place(shape_of(value), where.partition), size, dtype)
+            copy(state, form, whole)
+            form = whole
         copy(state, form, target)
     elif how is Way.SELECT and not form.start:
         if value in state.special:
