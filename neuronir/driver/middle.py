@@ -238,6 +238,7 @@ def _direct_first(
         if refused is not None:
             if not _declared(why) or TOO_LONG in why.diagnostic.text:
                 raise
+            remark(f"refused through phase tiled, too: {why.diagnostic.text}")
             raise refused from error
         _tell(why, "compiled without phase tiled")
         return direct

@@ -190,9 +190,11 @@ def test_a_refusal_is_the_first_one() -> None:
     module = compile_text(TURN, "trn1", replace(EXACT, compile_to="hlo")).module
     first = failure("NCC_EOOM002")
     ways = Compiles({"direct": first, "80": failure("NIR_TIL001")})
-    with pytest.raises(RunFailure) as raised:
+    said: list[Message] = []
+    with pytest.raises(RunFailure) as raised, handling(said.append):
         choose_middle(module, get_machine("trn1"), ways)
     assert raised.value is first and ways.asked == ["direct", "80"]
+    assert [m.text for m in said] == ["refused through phase tiled, too: [NIR_TIL001] no"]
 
 
 def test_smaller_tiles_only_for_room_without_control_flow(
