@@ -72,8 +72,6 @@ steps has 5,100 ops when its loops are unrolled, and took 13 times as long witho
 FIRST = 10.0
 """Phase `tiled` comes first if the work of the direct path exceeds this multiple of the lower
 bound: such a program has very many instructions, and is rarely the faster one."""
-WAITS = 2.0
-"""A program on the direct path takes up to about this multiple of its engines' work."""
 
 
 class Compile(Protocol):
@@ -140,8 +138,9 @@ def choose_middle(
             return _direct_first(module, machine, compiled, tiling, thorough, limit=limit)
         except _TilesFirst as work:
             found = _tiles_first(module, machine, compiled, tiling, thorough, work.least_ns)
-            if found is not None:
+            if isinstance(found, Middle):
                 return found
+            tried = found
     return _direct_first(module, machine, compiled, tiling, thorough, tried)
 
 
@@ -164,19 +163,19 @@ def _tiles_first(
     tiling: str,
     thorough: bool,
     work_ns: float,
-) -> Middle | None:
-    """Return the faster program, if phase `tiled` compiles one; the direct path, whose work takes
-    `work_ns`, follows only if it may be faster.
+) -> Middle | RunFailure:
+    """Return the faster program, or why phase `tiled` compiles none; the direct path, whose work
+    takes `work_ns`, follows only if it may be faster.
     """
     try:
         with trying(), statistics.unrecorded():
-            other, tiled = through_tiles(
-                module, machine, compiled, tiling, WAITS * work_ns, thorough
-            )
+            other, tiled = through_tiles(module, machine, compiled, tiling, thorough=thorough)
     except UserPassFailure:
         raise
-    except Exception:
-        return None  # what is wrong is said where the direct path came first
+    except Exception as error:
+        failure = as_failure(error)
+        _tell(failure, "compiled without phase tiled")
+        return failure
     if other > work_ns:
         try:
             direct = Middle(compiled(False, None, other), False)

@@ -27,6 +27,7 @@ from neuronir.targets.simulator.work import find_work
 
 _TOP_LOSSES = 5
 _KINDS = ("input", "output", "constant", "scratch", "spill", "other")
+_HOST_KINDS = ("input", "output")
 
 
 def build_report(result: TimingResult) -> Report:
@@ -80,8 +81,7 @@ def build_report(result: TimingResult) -> Report:
         "transpose_us": _transpose_ns(code, usage) / 1e3,
         "hbm_read_bytes": read,
         "hbm_write_bytes": written,
-        "host_input_bytes": _host_bytes(result.program, "input"),
-        "host_output_bytes": _host_bytes(result.program, "output"),
+        **{f"host_{kind}_bytes": _host_bytes(result.program, kind) for kind in _HOST_KINDS},
         "bytes_by_kind": {
             kind: {
                 "read": kinds[kind].read,

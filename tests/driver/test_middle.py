@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -381,4 +382,14 @@ def test_tiles_come_first_where_the_direct_way_is_far_behind(
     monkeypatch.setattr(middle, "near_ns", lambda *_: 2.2e6)
     assert choose_middle(module, get_machine("trn1"), way).tiled == tiled
     assert ways.asked == asked
-    assert limits[0] == 1e5 and (tiles_us == inf or limits[1] == middle.WAITS * 1e6)
+    assert limits[0] == 1e5 and limits[-1] == {3: tiles_us * 1e3, 2: inf}[len(asked)]
+
+
+def test_tiles_that_came_first_and_failed_are_not_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither path compiles this program, and the direct one says why."""
+    monkeypatch.setattr(middle, "_first_ns", lambda *_: 1.0)
+    text = (Path(__file__).parents[2] / "lit" / "driver" / "Inputs" / "large.hlo").read_text()
+    with pytest.raises(RunFailure, match="NCC_EOOM002"):
+        compile_text(text, "trn1", EXACT)

@@ -95,7 +95,7 @@ def test_long_io_config(models: list[str], monkeypatch: pytest.MonkeyPatch) -> N
     [
         (["--logfile", "log"], 2, "--logfile goes with one model"),
         (["--timing"], 2, "--timing goes with one model"),
-        (["-"], 2, "stdin (-) goes with one model"),
+        (["-"], 2, "stdin (-) is only possible with a single model"),
         (["sub/m1.hlo"], 1, "[NIR_MANY003]"),
         (["--jobs", "0"], 2, "--jobs: at least 1"),
         (["--retries", "-1"], 2, "--retries: at least 0"),
