@@ -136,11 +136,13 @@ def choose_middle(
         limit = _first_ns(module, machine)
         try:
             return _direct_first(module, machine, compiled, tiling, thorough, limit=limit)
-        except _TilesFirst as work:
-            found = _tiles_first(module, machine, compiled, tiling, thorough, work.least_ns)
+        except _TilesFirst as far:
+            found = _tiles_first(module, machine, compiled, tiling, thorough, far.work_ns)
             if isinstance(found, Middle):
                 return found
-            tried = found
+            direct = _direct_first(module, machine, compiled, tiling, thorough, found)
+            _tell(found, "compiled without phase tiled")
+            return direct
     return _direct_first(module, machine, compiled, tiling, thorough, tried)
 
 
@@ -173,14 +175,12 @@ def _tiles_first(
     except UserPassFailure:
         raise
     except Exception as error:
-        failure = as_failure(error)
-        _tell(failure, "compiled without phase tiled")
-        return failure
+        return as_failure(error)
     if other > work_ns:
         try:
             direct = Middle(compiled(False, None, other), False)
         except TooSlow as slow:
-            work_ns = slow.least_ns
+            work_ns = slow.work_ns
         except RunFailure as failure:
             if failure.internal or isinstance(failure, UserPassFailure):
                 raise
@@ -209,7 +209,7 @@ def _direct_first(
     try:
         direct = Middle(compiled(False, None, limit), False)
     except TooSlow as slow:
-        raise _TilesFirst(slow.least_ns) from slow
+        raise _TilesFirst(slow.work_ns) from slow
     except RunFailure as failure:
         if failure.internal or isinstance(failure, UserPassFailure):
             raise
@@ -230,7 +230,7 @@ def _direct_first(
     except UserPassFailure:
         raise
     except TooSlow as slow:
-        remark(f"through phase tiled: at least {slow.least_ns / 1e3:.1f} us of work, not tried")
+        remark(f"through phase tiled: at least {slow.work_ns / 1e3:.1f} us of work, not tried")
         return direct
     except Exception as error:
         why = as_failure(error)

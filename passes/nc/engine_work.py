@@ -22,7 +22,7 @@ DMA = "dma"
 Work = defaultdict[Engine | str, float]
 
 
-def least_ns(module: ModuleOp, machine: Machine) -> float:
+def least_work_ns(module: ModuleOp, machine: Machine) -> float:
     """Return a lower bound in ns of the time of a module in phase `virtual`.
 
     It is the largest of the work of PE, an equal share of the vector engines' work, and the work of

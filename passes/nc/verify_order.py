@@ -238,8 +238,7 @@ class _Comparison:
         """Return the first instruction that differs, and an output; None if all are equal.
 
         `pieces` replace transfers of the original function, before the passes. Loops with a runtime
-        count
-        have `trips` iterations.
+        count have `trips` iterations.
         """
         cuts = self._cuts()
         if cuts and self._difference(cuts, pieces, trips) is None:

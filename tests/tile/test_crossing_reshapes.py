@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from neuronir.dialects.nc.machine import get_machine
+from neuronir.dialects.support.npz import Array
 from neuronir.driver import CompileOptions, compile_text
 from neuronir.targets.simulator.functional import Options, run
 from tests.oracle import run_xla
@@ -53,6 +54,15 @@ ENTRY main {
 """
 
 
+def _equals_xla(text: str, x: Array) -> None:
+    """The program of tiles has the results of XLA's CPU backend, bit by bit."""
+    options = CompileOptions(auto_cast="none", tiling="always")
+    program = compile_text(text, "trn1", options).program
+    assert program is not None
+    found = run(program, [x], get_machine("trn1"), Options(races=True)).outputs
+    np.testing.assert_array_equal(found[0], run_xla(text, [x])[0])
+
+
 @pytest.mark.parametrize(("opcode", "first"), [("maximum", -1000), ("add", 0)])
 @pytest.mark.parametrize("dims", ["2", "0,2", "0,1,2"])
 def test_reductions(dims: str, opcode: str, first: int) -> None:
@@ -63,12 +73,7 @@ def test_reductions(dims: str, opcode: str, first: int) -> None:
     text = TEXT.replace("OPCODE", opcode).replace("FIRST", str(first)).replace("DIMS", dims)
     text = text.replace("KEPT", ",".join(map(str, kept)))
     text = text.replace("REST", ",".join(map(str, range(len(kept)))))
-    options = CompileOptions(auto_cast="none", tiling="always")
-    program = compile_text(text, "trn1", options).program
-    assert program is not None
-    args = [np.random.default_rng(5).integers(-99, 99, SIZES).astype(np.int32)]
-    found = run(program, args, get_machine("trn1"), Options(races=True)).outputs
-    np.testing.assert_array_equal(found[0], run_xla(text, args)[0])
+    _equals_xla(text, np.random.default_rng(5).integers(-99, 99, SIZES).astype(np.int32))
 
 
 def _read(*lines: str) -> str:
@@ -104,9 +109,4 @@ READERS = {
 @pytest.mark.parametrize("name", READERS)
 def test_readers(name: str) -> None:
     text = _read(*READERS[name])
-    options = CompileOptions(auto_cast="none", tiling="always")
-    program = compile_text(text, "trn1", options).program
-    assert program is not None
-    args = [np.random.default_rng(5).integers(-9, 9, SIZES).astype(np.float32)]
-    found = run(program, args, get_machine("trn1"), Options(races=True)).outputs
-    np.testing.assert_array_equal(found[0], run_xla(text, args)[0])
+    _equals_xla(text, np.random.default_rng(5).integers(-9, 9, SIZES).astype(np.float32))
