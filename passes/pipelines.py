@@ -39,6 +39,9 @@ def to_target(
     """
     turned = "" if relayout == "exact" else f' relayout="{relayout}"'
     cast = f'hlo-auto-cast{{mode="{auto_cast}" type="{cast_type}"{turned}}}'
+    rounds = auto_cast == "all" and cast_type != "tf32"
+    kept = f"{' scans=true' if scans else ''}{' keep_functions=true' if rounds else ''}"
+    exact = () if integers else ("hlo-exact-integers", _CLEAN)
     return ",".join(
         (
             *((f"{_FOUND},hlo-find-recurrences",) if scans else ()),
@@ -47,10 +50,10 @@ def to_target(
             *(("hlo-join-loops", "hlo-hoist-products") if loops else ()),
             "hlo-find-composites",
             *(() if gathers else ("hlo-gather-to-dot",)),
-            f'hlo-decompose{{keep="logistic"{" scans=true" if scans else ""}}}',
+            f'hlo-decompose{{keep="logistic"{kept}}}',
             _CLEAN,
             *(() if gathers else (f'hlo-scatter-to-dot{{target="{target}"}}', _CLEAN)),
-            *(() if integers else ("hlo-exact-integers", _CLEAN)),
+            *exact,
             "hlo-widen-products",
             "hlo-fold-scales",
             "hlo-fold-norms",
@@ -58,8 +61,10 @@ def to_target(
             "hlo-dce",  # whatever reads a sum keeps its mean
             "hlo-center-norms",
             cast,
-            # Rounding to tf32 is an op of its own, which is taken apart like those of the program.
-            *(('hlo-decompose{keep="logistic"}',) if cast_type == "tf32" else ()),
+            # Rounding to tf32 is an op of its own, which is taken apart like those of the program;
+            # functions that compute in fp32 are taken apart when nothing in them is cast any more.
+            *(('hlo-decompose{keep="logistic"}',) if rounds or cast_type == "tf32" else ()),
+            *(exact if rounds else ()),
             *((f'hlo-gather-to-dot{{target="{target}"}}',) if gathers else ()),
             *((f'hlo-gather-rows{{target="{target}"}}',) if gathers else ()),
             *((f'hlo-scatter-to-dot{{target="{target}"}}',) if gathers else ()),

@@ -214,19 +214,71 @@ def _selecting_window(value: SSAValue) -> Operation | None:
 
 
 def index_math(block: Block) -> set[Operation]:
-    """Return the ops whose value becomes an integer: rounding them would change an index."""
+    """Return the ops whose value becomes an integer, and comparisons of values that were integers:
+    rounding them would change an index.
+    """
     found: set[Operation] = set()
-    pending = [
-        op.operands[0]
-        for op in block.ops
-        if op.name == "hlo.convert" and is_integer(element(op.results[0]))
-    ]
+    pending: list[SSAValue] = []
+    integers = _Integers()
+    for op in block.ops:
+        if op.name == "hlo.convert" and is_integer(element(op.results[0])):
+            pending.append(op.operands[0])
+        elif op.name == "hlo.compare" and all(map(integers.has, op.operands)):
+            found.add(op)
+            pending.extend(op.operands)
     while pending:
         value = pending.pop()
         if isinstance(value, OpResult) and value.op not in found:
             found.add(value.op)
             pending.extend(value.op.operands)
     return found
+
+
+class _Integers:
+    """Decides which f32 values were integers: converted ones, indices, and what data movement and
+    exact arithmetic makes of them.
+    """
+
+    _EXACT = frozenset(
+        f"hlo.{name}"
+        for name in (
+            "abs add broadcast clamp concatenate maximum minimum multiply negate reshape reverse "
+            "select slice subtract transpose"
+        ).split()
+    )
+
+    def __init__(self) -> None:
+        self.known: dict[SSAValue, bool] = {}
+
+    def has(self, value: SSAValue) -> bool:
+        """Return whether an f32 value was an integer, or is a constant."""
+        pending = [value]
+        while pending:
+            top = pending[-1]
+            if top in self.known:
+                pending.pop()
+                continue
+            reads = self._reads(top)
+            unknown = [v for v in reads if v not in self.known]
+            if unknown:
+                pending.extend(unknown)
+                continue
+            op = top.op if isinstance(top, OpResult) else None
+            leaf = op is not None and (op.name in self._EXACT or self._is_source(op))
+            self.known[top] = leaf and all(self.known[v] for v in reads)
+        return self.known[value]
+
+    def _reads(self, value: SSAValue) -> list[SSAValue]:
+        """Return the f32 operands of exact arithmetic."""
+        if not isinstance(value, OpResult) or value.op.name not in self._EXACT:
+            return []
+        return [v for v in value.op.operands if is_tensor(v) and element(v) == f32]
+
+    @staticmethod
+    def _is_source(op: Operation) -> bool:
+        if op.name == "hlo.convert":
+            return is_integer(element(op.operands[0]))
+        return op.name in ("hlo.iota", "hlo.constant")
 
 
 def cast_block(
@@ -266,8 +318,9 @@ class HloAutoCastPass(ModulePass):
     - `mode=matmult` rounds both operands of every fp32 dot and convolution to `type`. Products
       accumulate in fp32, and results stay fp32.
     - `mode=all` also computes fp32 elementwise ops in `type`, except for values that become
-      integers (index arithmetic). Reductions accumulate in fp32. tf32 applies to dots and
-      convolutions only, so `mode=all type=tf32` means `mode=matmult type=tf32`.
+      integers and comparisons of values that were integers (index arithmetic). Reductions
+      accumulate in fp32. tf32 applies to dots and convolutions only, so `mode=all type=tf32` means
+      `mode=matmult type=tf32`.
     - `mode=none` casts nothing.
 
     Types of inputs and outputs never change, and neither do the types of reducers and of the

@@ -142,8 +142,14 @@ def _vectors(place: Place) -> tuple[Place, int] | None:
 
 
 def _weights(op: Operation) -> tuple[Place, int] | None:
-    """Return the constant weights of a dot or a convolution whose columns are the row elements."""
+    """Return the constant weights of a dot or a convolution whose columns are the row elements.
+
+    Narrow weights stay: their centred values would not be exact in their type, and the digits of a
+    looked up table are exact only together.
+    """
     if len(op.operands) != 2 or producer(op.operands[1], "constant") is None:
+        return None
+    if element(op.operands[1]) != f32:
         return None
     last = len(shape(op.results[0])) - 1
     if op.name == "hlo.dot":

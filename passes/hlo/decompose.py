@@ -6,9 +6,10 @@ from functools import cache
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from neuronir.dialects.support.dtypes import is_float
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.decompositions import (
     dots,
@@ -32,6 +33,8 @@ from neuronir.passes.hlo.decompositions import (
     windows,
 )
 from neuronir.passes.hlo.simplify import simplify_block
+from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.values import element, splat
 from neuronir.passes.hlo.support.walk import COMPOSITE, PROGRAM_BLOCKS, Rule, blocks, rewrite_block
 from neuronir.passes.statistics import record
 
@@ -60,6 +63,28 @@ def decompositions() -> Mapping[str, Rule]:
     for family in families:
         merged.update(family.RULES)
     return merged
+
+
+@cache
+def _functions() -> frozenset[str]:
+    """Return the opcodes whose decomposition relies on the precision of fp32 between its ops."""
+    native = "logistic"
+    families = (rounding, transcendental, hyperbolic)
+    return frozenset(("remainder", *(o for f in families for o in f.RULES))) - {native}
+
+
+def _unless_function(rule: Rule) -> Rule:
+    """Wrap a rule that leaves functions of floats, except for powers with a constant exponent,
+    which are products or roots.
+    """
+
+    def run(op: Operation, e: Emitter) -> SSAValue | None:
+        if is_float(element(op.results[0])):
+            if op.name != "hlo.power" or splat(op.operands[1]) is None:
+                return None
+        return rule(op, e)
+
+    return run
 
 
 @dataclass(frozen=True)
@@ -94,6 +119,11 @@ class HloDecomposePass(ModulePass):
     multiple of 128. Pooling windows, other dots and
     convolutions, reverse, and the regions of reducers are not changed. The regions of composites
     are decomposed like the program.
+
+    With `keep_functions`, functions of floats whose decomposition relies on the precision of fp32
+    stay (rounding to integers, remainder, trigonometric and hyperbolic functions and the like): an
+    hlo-auto-cast of all ops then rounds what they take and return, not the values in between.
+    Functions in the regions of composites, which are not cast, are decomposed.
     """
 
     name = "hlo-decompose"
@@ -105,6 +135,11 @@ class HloDecomposePass(ModulePass):
         metadata={
             "help": ("the target has an engine for recurrences, maxima and matches along rows")
         },
+    )
+
+    keep_functions: bool = field(
+        default=False,
+        metadata={"help": "leave functions of floats until hlo-auto-cast has run"},
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -124,13 +159,21 @@ class HloDecomposePass(ModulePass):
                 for family in (searches, row_sorts, row_tops, element_gathers)
                 for o, rule in family.RULES.items()
             }
+        of_program = dict(rules)
+        if self.keep_functions:
+            of_program |= {
+                f"hlo.{o}": (_unless_function(known[o]),)
+                for o in _functions()
+                if o not in self.keep
+            }
         count = 0
         for block in tuple(blocks(op, composites=True)):
             if not _is_program(block):
                 continue
-            rewritten = rewrite_block(block, rules, inner=False)
             parent = block.parent_op()
-            if rewritten and parent is not None and parent.name == COMPOSITE:
+            outlined = parent is not None and parent.name == COMPOSITE
+            rewritten = rewrite_block(block, rules if outlined else of_program, inner=False)
+            if rewritten and outlined:
                 simplify_block(block)  # later passes do not visit composites
             count += rewritten
         record(self.name, "decomposed", count)

@@ -5,8 +5,11 @@ import pytest
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.interpreter import interpret
+from neuronir.dialects.nc.machine import get_machine
+from neuronir.driver import CompileOptions, compile_text
 from neuronir.passes.hlo.center_norms import parts_of
 from neuronir.passes.hlo.support.values import constant
+from neuronir.targets.simulator.functional import run
 from tests.norms import Parts, layer_norm, literal, post_norm, pre_norm
 from tests.passes_hlo.helpers import assert_same, program, run_passes
 
@@ -93,3 +96,23 @@ def test_features_of_a_convolution() -> None:
 )
 def test_what_stays_as_it_is(parts: Parts, why: str) -> None:
     assert _centred(pre_norm(6, 8, layers=1, parts=parts)) == 0, why
+
+
+def test_digits_of_a_table_stay() -> None:
+    """A machine that computes no addresses looks rows up by dots with three bf16 tables, whose sum
+    is exact. Without their means they would be fp32, which inf1 does not multiply."""
+    table = np.random.default_rng(3).standard_normal((12, 8)).round(3).astype(np.float32)
+    lines = [
+        "i = s32[4] parameter(0)",
+        f"t = f32[12,8] constant({literal(table)})",
+        "g = f32[4,8] gather(t, i), offset_dims={1}, collapsed_slice_dims={0}, "
+        "start_index_map={0}, index_vector_dim=1, slice_sizes={1,8}",
+    ]
+    text = layer_norm(lines, "g", 4, 8)
+    options = CompileOptions(auto_cast="matmult")
+    compiled = compile_text(text, "inf1", options).program
+    assert compiled is not None
+    indices = np.array([3, 11, 0, 7], np.int32)
+    assert_same(
+        _compute(text, None, indices), run(compiled, [indices], get_machine("inf1")).outputs
+    )
