@@ -174,8 +174,9 @@ class _Run:
             for place in step.reads:
                 if place.memory is not None:
                     key += self.reachings.read(place.memory, self._reach(place, step.shift))
-        for operand, symbol, c in step.registers:
-            key += (operand, self.registers.get(symbol, UNWRITTEN), c)
+        if step.registers:  # sorted, because symbols are numbered in the order of the loads
+            known = ((i, self.registers.get(s, UNWRITTEN), c) for i, s, c in step.registers)
+            key += (n for term in sorted(known) for n in term)
         value = self._value(step, key)
         flow = self.flow
         flow.instances += 1
