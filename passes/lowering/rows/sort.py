@@ -53,14 +53,18 @@ def sort_form(emitter: Emitter, form: Form, whole: Atom, target: Form | None = N
         words = new_words(emitter, partitions, count * size)
         return words, Form(words.view.buffer, form.partition, join(free), copies=form.copies)
 
+    ragged = any(a.ragged for a in rows)
+
     def lies_so(other: Form) -> bool:
-        return size == whole.size and join(other.free) == join(free)
+        return not ragged and size == whole.size and join(other.free) == join(free)
 
     if lies_so(form):
         source = Words(form.at(0, partitions, ((1, count * size),)))
     else:
         source, where = packed()
-        if whole.size < size:
+        if ragged:  # the last rows are on fewer partitions
+            emitter.memset(source.view, PADDING)
+        elif whole.size < size:
             outer = [(size, count)] if count > 1 else []
             rest = source.part(whole.size, [*outer, (1, size - whole.size)])
             emitter.memset(rest, PADDING)
@@ -104,6 +108,9 @@ def sort_pair_forms(
         partitions, every = min(high.partitions, low.partitions), [*rows, whole]
         buffer = emitter.sbuf(partitions, prod(a.size for a in every), DType.F32)
         target = Form(buffer, low.partition, join(dense(every)), copies=low.copies)
+    if any(a.ragged for a in rows):
+        _sort_ragged_pairs(emitter, high, low, rows, whole, target, carried)
+        return target
     inner, outer = _some(rows, max(1, LONGEST_PAIR // row_size(whole.size)))
     for number in numbers_of(outer):
         parts = [_part(f, number, [*inner, whole]) for f in (high, low, target)]
@@ -113,6 +120,44 @@ def sort_pair_forms(
         ]
         _sort_some_pairs(emitter, parts[0], parts[1], parts[2], inner, whole, others)
     return target
+
+
+def _sort_ragged_pairs(
+    emitter: Emitter,
+    high: Form,
+    low: Form,
+    rows: Sequence[Atom],
+    whole: Atom,
+    target: Form,
+    carried: Sequence[Carried],
+) -> None:
+    """Sort rows of which the last ones are on fewer partitions, in copies that fill them all."""
+    digits = [*rows, whole]
+    places = dense(digits)
+    elements = prod(a.size for a in digits)
+    plain = tuple((atom(a.size, stride), stride) for a, stride in places)
+
+    def copy_of(form: Form, dtype: DType) -> Form:
+        buffer = emitter.sbuf(form.partitions, elements, dtype)
+        return Form(buffer, form.partition, join(places), copies=form.copies)
+
+    def filled(form: Form) -> Form:
+        return replace(form, free=join(plain))
+
+    sources = [(high, DType.F32), (low, DType.F32), *((form, DType.I32) for form, _ in carried)]
+    copies = []
+    for form, dtype in sources:
+        copy = copy_of(form, dtype)
+        emitter.memset(copy.at(0, copy.partitions, ((1, elements),)), 0.0)
+        _copy(emitter, form, copy)
+        copies.append(filled(copy))
+    results = [(copy_of(target, DType.F32), target)]
+    results += [(copy_of(out, DType.I32), out) for _, out in carried]
+    first, *others = (filled(copy) for copy, _ in results)
+    pairs = list(zip(copies[2:], others, strict=True))
+    sort_pair_forms(emitter, copies[0], copies[1], atom(whole.size, 1), first, pairs)
+    for copy, out in results:
+        _copy(emitter, copy, out)
 
 
 def _some(rows: Sequence[Atom], most: int) -> tuple[list[Atom], list[Atom]]:
