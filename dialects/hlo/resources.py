@@ -41,6 +41,7 @@ _KEYS: dict[int, str] = {}
 _HELD: list[LazyArray] = []
 """Lazy arrays of the store that have been made since: they stay too."""
 _FINITE: dict[int, bool] = {}
+_NEGATIVE_ZERO: dict[int, bool] = {}
 _LARGEST: dict[int, float] = {}
 _LEAST: dict[int, float] = {}
 _SIZE = np.uint32(0x7FFFFFFF)  # the bits of a value without its sign
@@ -176,6 +177,18 @@ def all_finite(array: Array | LazyArray) -> bool:
             found = _finite(array)
         if id(array) in _KEYS:
             _FINITE[id(array)] = found
+    return found
+
+
+def has_negative_zero(array: Array | LazyArray) -> bool:
+    """Return whether an array of floats has an element -0; cached for stored arrays."""
+    found = _NEGATIVE_ZERO.get(id(array))
+    if found is None:
+        plain = np.asarray(array).reshape(-1)
+        bits = plain.view(np.dtype(f"u{plain.itemsize}"))
+        found = bool((bits == 1 << 8 * plain.itemsize - 1).any())
+        if id(array) in _KEYS:
+            _NEGATIVE_ZERO[id(array)] = found
     return found
 
 

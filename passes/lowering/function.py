@@ -14,7 +14,6 @@ from xdsl.dialects.func import FuncOp as HloFunc
 from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.hlo.constants import ConstantOp, lazy_constant
-from neuronir.dialects.hlo.resources import all_finite
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.diagnostics import remark
 from neuronir.dialects.support.errors import NeuronError
@@ -27,7 +26,7 @@ from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns, leaves_of
 from neuronir.passes.lowering.constants.bound import Constants
 from neuronir.passes.lowering.conversion.convert import Converter
 from neuronir.passes.lowering.conversion.memory import store
-from neuronir.passes.lowering.conversion.special import mark_special, reaches_products
+from neuronir.passes.lowering.conversion.special import mark_special, reaches_products, spread
 from neuronir.passes.lowering.conversion.transfers import hbm_form
 from neuronir.passes.lowering.convolution.convolution import lower_convolution
 from neuronir.passes.lowering.emitter import Emitter
@@ -181,7 +180,8 @@ def lower_op(state: Lowering, op: Operation) -> None:
     if isinstance(op, ConstantOp):
         array = as_array(lazy_constant(op))
         constant = constant_value(array, state.dtype(op.results[0]))
-        constant.special = constant.dtype.is_float and not all_finite(array)
+        multiplied = op.results[0] in state.products.multiplied
+        constant.special = constant.dtype.is_float and spread(array, multiplied)
         state.set(op.results[0], constant)
         return
     if op.name in ("hlo.tuple", "hlo.get_tuple_element", "hlo.optimization_barrier"):

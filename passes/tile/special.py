@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.hlo.constants import ConstantOp, lazy_constant
-from neuronir.dialects.hlo.resources import all_finite
 from neuronir.dialects.support.dtypes import is_float
 from neuronir.dialects.support.lazy import as_array
 from neuronir.dialects.support.loops import LoopOp, body_of, carried_values, initial_values
@@ -17,6 +16,7 @@ from neuronir.passes.lowering.conversion.special import (
     FINITE_RESULTS,
     makes_special,
     reaches_products,
+    spread,
 )
 
 _MOVES = frozenset(
@@ -38,8 +38,9 @@ def special_values(block: Block, arguments: bool = True) -> frozenset[SSAValue]:
             found.add(argument)
     for op in ops:
         if isinstance(op, ConstantOp):
-            if _float(op.results[0]) and not all_finite(as_array(lazy_constant(op))):
-                found.add(op.results[0])
+            (result,) = op.results
+            if _float(result) and spread(as_array(lazy_constant(op)), result in multiplied):
+                found.add(result)
         elif isinstance(op, LoopOp):
             pairs = zip(initial_values(op), carried_values(op), strict=True)
             found.update(argument for init, argument in pairs if init in found)

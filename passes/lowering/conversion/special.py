@@ -1,5 +1,8 @@
 """Find values that may contain infinities or NaN, which PE transposes spread to neighbours.
 
+PE transposes also turn -0 into 0. Arguments that no dot reads may hold anything, and so may what is
+computed from them. Of constants the elements are known.
+
 The program may introduce them (constants, padding) or compute them (the logarithm of 0), and
 arguments may hold them: masks of minus infinity are common. Operands of dots are assumed to be
 finite, as are sums and products that may overflow. The exceptions are values that the program
@@ -13,7 +16,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import f16
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from neuronir.dialects.hlo.resources import Array, all_finite, has_negative_zero
 from neuronir.dialects.support.dtypes import byte_size, is_float
+from neuronir.dialects.support.lazy import LazyArray
 from neuronir.dialects.support.loops import LoopOp
 from neuronir.passes.hlo.support.values import element, is_splat_of, is_tensor
 from neuronir.passes.lowering.layouts.values import Value
@@ -100,6 +105,14 @@ def _looked_for(ops: Sequence[Operation]) -> set[SSAValue]:
 
 def _is_infinite(value: SSAValue) -> bool:
     return is_splat_of(value, math.inf) or is_splat_of(value, -math.inf)
+
+
+def spread(array: Array | LazyArray, multiplied: bool) -> bool:
+    """Return whether PE transposes spoil other elements, or the sign of a zero, of a constant.
+
+    The sign of a zero makes no difference where the constant reaches a dot (`multiplied`).
+    """
+    return not all_finite(array) or (not multiplied and has_negative_zero(array))
 
 
 def reaches_products(ops: Sequence[Operation]) -> set[SSAValue]:

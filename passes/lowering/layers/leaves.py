@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from neuronir.dialects.hlo.constants import ConstantOp, lazy_constant
-from neuronir.dialects.hlo.resources import Array, all_finite
+from neuronir.dialects.hlo.resources import Array
 from neuronir.dialects.support.lazy import as_array
 from neuronir.passes.lowering.constants.layered import Layered, LayersDiffer, layers_of
+from neuronir.passes.lowering.conversion.special import spread
 from neuronir.passes.lowering.layers.parameters import LayerParameters
 from neuronir.passes.lowering.layers.repetition import Repetition
 from neuronir.passes.lowering.layouts.values import constant_value
@@ -104,7 +105,9 @@ class Leaves:
             array = Layered.of([as_array(lazy_constant(ops[i])) for i in self.chosen])
             value = constant_value(array, self.state.dtype(result))
             if value.dtype.is_float:
-                value.special = _special(array)
+                multiplied = self.state.products.multiplied
+                into_dots = any(ops[i].results[0] in multiplied for i in self.chosen)
+                value.special = _special(array, into_dots)
             self.state.set(result, value)
         elif not self.parameters.view(copy):
             self.state.lower.op(self.state, copy)
@@ -132,11 +135,9 @@ def leaves_from(found: Repetition, first: int) -> set[Operation]:
     return leaves
 
 
-def _special(array: Array) -> bool:
-    """Return whether constants of layers contain infinities or NaN; LayersDiffer if only some
-    do.
-    """
-    found = {not all_finite(layer) for layer in layers_of(array) or [array]}
+def _special(array: Array, multiplied: bool) -> bool:
+    """Return whether PE transposes spoil constants of layers; LayersDiffer if only some of them."""
+    found = {spread(layer, multiplied) for layer in layers_of(array) or [array]}
     if len(found) > 1:
         raise LayersDiffer("a choice depends on the numbers of a layer")
     return found.pop()
