@@ -165,7 +165,10 @@ def array_of(text: str, shape: Shape) -> Array:
     """The array that `literal` wrote."""
     for ours, theirs in (("{", "["), ("}", "]"), ("nan", "NaN"), ("inf", "Infinity")):
         text = text.replace(ours, theirs)
-    return np.array(json.loads(text)).astype(shape.numpy).reshape(shape.dims)
+    listed = json.loads(text)
+    # numpy takes a list with numbers on both sides of 2^63 for floats.
+    found = np.array(listed, object if shape.numpy == np.uint64 else None)
+    return found.astype(shape.numpy).reshape(shape.dims)
 
 
 def literal(array: Array) -> str:
