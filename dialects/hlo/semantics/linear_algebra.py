@@ -2,6 +2,8 @@
 CPU.
 """
 
+from math import prod
+
 import numpy as np
 
 from neuronir.dialects.hlo.semantics.numeric import Array, widen
@@ -11,10 +13,15 @@ def _adjoint(a: Array) -> Array:
     return np.conj(np.swapaxes(a, -1, -2))
 
 
+def _matrices(a: Array) -> Array:
+    """Return a batch of matrices in one dimension; there may be none, or they may be empty."""
+    return a.reshape(prod(a.shape[:-2]), *a.shape[-2:])
+
+
 def cholesky(a: Array, *, lower: bool = True) -> Array:
     """Return the triangular factor of each matrix; NaN if it is not positive definite."""
     wide = widen(a)
-    batch = np.ascontiguousarray(wide if lower else _adjoint(wide)).reshape(-1, *a.shape[-2:])
+    batch = _matrices(np.ascontiguousarray(wide if lower else _adjoint(wide)))
     result = np.empty_like(batch)
     for i, matrix in enumerate(batch):
         # Only the lower triangle is read.
@@ -57,7 +64,7 @@ def triangular_solve(
 def lu(a: Array) -> tuple[Array, Array, Array]:
     """Factor with row pivoting: return LU in one matrix, 1-based s32 pivots, and LAPACK's info."""
     factors = np.array(a)
-    batch = factors.reshape(-1, *a.shape[-2:])
+    batch = _matrices(factors)
     rows, columns = a.shape[-2:]
     steps = min(rows, columns)
     pivots = np.zeros((batch.shape[0], steps), np.int32)
@@ -80,13 +87,13 @@ def lu(a: Array) -> tuple[Array, Array, Array]:
 
 def householder_qr(a: Array) -> tuple[Array, Array]:
     """Compute LAPACK's geqrf: R above the reflectors, and their scales tau."""
-    batch = a.reshape(-1, *a.shape[-2:])
+    batch = _matrices(a)
     factors, taus = np.empty_like(batch), np.empty((batch.shape[0], min(a.shape[-2:])), a.dtype)
     for i, matrix in enumerate(batch):
         # numpy returns LAPACK's column-major matrix, which is the transpose.
         h, taus[i] = np.linalg.qr(matrix, mode="raw")
         factors[i] = h.T
-    return factors.reshape(a.shape), taus.reshape(*a.shape[:-2], -1)
+    return factors.reshape(a.shape), taus.reshape(*a.shape[:-2], taus.shape[1])
 
 
 def householder_product(factors: Array, tau: Array) -> Array:

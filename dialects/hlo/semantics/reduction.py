@@ -1,6 +1,7 @@
 """Reduce one or several operands over dimensions."""
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -23,9 +24,10 @@ def reduce(
         return (_reduce_known(inputs[0], init_values[0], dimensions, reducer.ufunc),)
     kept = [i for i in range(inputs[0].ndim) if i not in set(dimensions)]
     shape = tuple(inputs[0].shape[i] for i in kept)
-    rows = [x.transpose([*dimensions, *kept]).reshape(-1, *shape) for x in inputs]
+    count = prod(inputs[0].shape[i] for i in dimensions)
+    rows = [x.transpose([*dimensions, *kept]).reshape(count, *shape) for x in inputs]
     start = [np.broadcast_to(value, shape) for value in init_values]
-    if rows[0].shape[0] == 0:
+    if count == 0:
         return tuple(start)
     return reducer.apply(start, combine_rows(rows, reducer))
 

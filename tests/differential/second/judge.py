@@ -88,7 +88,10 @@ def judge(
         cause = f"{type(error).__name__} {place.filename.rsplit('/', 1)[-1]}:{place.name}"
         return Outcome("crash", f"{cause}: {error}"[:160], traceback.format_exc())
     seconds = time.process_time() - began
-    wrong = compare(program, found, outputs, configuration)
+    try:
+        wrong = compare(program, found, outputs, configuration)
+    except Exception as error:  # of the interpreter, which measures the rounding noise
+        return Outcome("crash", f"interpreter: {error}"[:160], traceback.format_exc())
     if wrong:
         return Outcome("wrong", wrong[0], "\n".join(wrong), seconds)
     return Outcome("slow" if seconds > SLOW else "right", seconds=seconds)
