@@ -161,6 +161,13 @@ def darknet53(w: Weights, x: Any) -> list[Any]:
     return found[2:]
 
 
+def twice(x: Any) -> Any:
+    """Each pixel as two by two."""
+    n, height, width, channels = x.shape
+    x = jnp.broadcast_to(x[:, :, None, :, None], (n, height, 2, width, 2, channels))
+    return x.reshape(n, 2 * height, 2 * width, channels)
+
+
 def yolo_v3(w: Weights, x: Any) -> list[Any]:
     """YOLO v3: three heads of 3 boxes with 85 values."""
     maps = darknet53(w, x)
@@ -168,14 +175,55 @@ def yolo_v3(w: Weights, x: Any) -> list[Any]:
     route = None
     for x, width in zip(reversed(maps), (512, 256, 128), strict=True):
         if route is not None:
-            up = leaky(conv(w, route, width, 1))
-            n, h, width_, c = up.shape
-            up = jnp.broadcast_to(up[:, :, None, :, None], (n, h, 2, width_, 2, c))
-            x = jnp.concatenate([up.reshape(n, 2 * h, 2 * width_, c), x], -1)
+            x = jnp.concatenate([twice(leaky(conv(w, route, width, 1))), x], -1)
         for _ in range(2):
             x = leaky(conv(w, leaky(conv(w, x, width, 1)), 2 * width))
         route = leaky(conv(w, x, width, 1))
         found.append(conv(w, leaky(conv(w, route, 2 * width)), 255, 1, gain=1.0))
+    return found
+
+
+def csp_darknet53(w: Weights, x: Any) -> list[Any]:
+    """Darknet-53 with stages of two branches, of which one has the residuals (CSPNet)."""
+
+    def mish(x: Any, features: int, size: int = 1, stride: int = 1, gain: float = 2.0) -> Any:
+        return jax.nn.mish(conv(w, x, features, size, stride, gain=gain))
+
+    x = mish(x, 32, 3)
+    found = []
+    for stage, count in enumerate((1, 2, 8, 8, 4)):
+        width = 64 << stage
+        half = width // 2 if stage else width
+        x = mish(x, width, 3, 2)
+        kept, y = mish(x, half), mish(x, half)
+        for _ in range(count):
+            y = y + mish(mish(y, width // 2), half, 3, gain=0.5)
+        x = mish(jnp.concatenate([mish(y, half), kept], -1), width)
+        found.append(x)
+    return found[2:]
+
+
+def yolo_v4(w: Weights, x: Any) -> list[Any]:
+    """YOLO v4: spatial pyramid pooling, paths up and down (PANet), the heads of YOLO v3."""
+
+    def block(x: Any, width: int, layers: int) -> Any:
+        for layer in range(layers):
+            x = leaky(conv(w, x, width << layer % 2, 1 + 2 * (layer % 2)))
+        return x
+
+    *maps, top = csp_darknet53(w, x)
+    x = block(top, 512, 3)
+    paths = [block(jnp.concatenate([*(pool(x, n, 1) for n in (13, 9, 5)), x], -1), 512, 3)]
+    for x, width in zip(reversed(maps), (256, 128), strict=True):
+        up = twice(block(paths[0], width, 1))
+        paths.insert(0, block(jnp.concatenate([block(x, width, 1), up], -1), width, 5))
+    x = paths.pop(0)
+    found = []
+    for width in (128, 256, 512):
+        if width > 128:
+            down = leaky(conv(w, x, width, 3, 2))
+            x = block(jnp.concatenate([down, paths.pop(0)], -1), width, 5)
+        found.append(conv(w, leaky(conv(w, x, 2 * width)), 255, 1, gain=1.0))
     return found
 
 

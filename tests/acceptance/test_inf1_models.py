@@ -1,7 +1,8 @@
-"""Whole networks of rows E of docs/features.md on inf1, at their published sizes, with random
-weights.
+"""Whole networks of rows E of docs/features.md on inf1, with random weights: at their published
+sizes, or with all of their layers on a small image or a short sequence.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 
 pytest.importorskip("jax")
 
+from benchmarks.measure import inputs_of
+from neuronir.dialects.nc.instruction import Program
 from neuronir.driver import CompileOptions, compile_text
 from neuronir.driver.judge import judge_compile
 from neuronir.targets.registry import get_target
@@ -23,19 +26,37 @@ Array = NDArray[Any]
 INF1 = get_target("inf1")
 
 
-def agrees(network: Network, *shape: int, dtype: Any = np.float32) -> None:
-    """Compile a network for inf1, and compare it with the interpreter and with XLA."""
+@dataclass(frozen=True)
+class Computed:
+    """A network that was compiled for inf1 and run: its arguments, and those that it reads."""
+
+    text: str
+    program: Program
+    args: list[Array]
+    inputs: list[Array]
+    outputs: list[Array]
+
+
+def computed(network: Network, *shape: int, dtype: Any = np.float32) -> Computed:
+    """Compile and run a network, and compare it with the interpreter on the rounded program."""
     x = np.random.default_rng(shape).standard_normal(shape, np.float32).astype(dtype)
     function, args = networks.with_weights(network, x)
     text = hlo_text(function, args)
     program = compile_text(text, "inf1", CompileOptions()).program
     assert program is not None
-    outputs = run(program, args, INF1.machine, Options()).outputs
+    inputs = inputs_of(program, args)  # a network may have weights that no result depends on
+    outputs = run(program, inputs, INF1.machine, Options()).outputs
     lowered = compile_text(text, "inf1", CompileOptions(compile_to="hlo")).module
     kept = judge_compile(lowered, args, outputs)
     assert kept.ok, kept.render()
-    reference = {f"out{i}": value for i, value in enumerate(run_xla(text, args))}
-    precision = judge_precision(program, args, INF1.machine, outputs, reference)
+    return Computed(text, program, args, inputs, outputs)
+
+
+def agrees(network: Network, *shape: int, dtype: Any = np.float32) -> None:
+    """Compare a network with the interpreter, and with XLA in fp32."""
+    made = computed(network, *shape, dtype=dtype)
+    reference = {f"out{i}": value for i, value in enumerate(run_xla(made.text, made.args))}
+    precision = judge_precision(made.program, made.inputs, INF1.machine, made.outputs, reference)
     assert precision.ok, precision.render()
 
 
@@ -53,3 +74,18 @@ def test_e03_ssd_300() -> None:
 @pytest.mark.parametrize("size", [400, 736])
 def test_e04_posenet(size: int) -> None:
     agrees(networks.posenet, 1, size, size, 3)
+
+
+@pytest.mark.slow
+def test_e03_yolo_v4_on_64_pixels() -> None:
+    computed(networks.yolo_v4, 1, 64, 64, 3)
+
+
+@pytest.mark.slow
+def test_e04_openpose_on_64_pixels() -> None:
+    computed(networks.openpose, 1, 64, 64, 3)
+
+
+@pytest.mark.slow
+def test_e06_wavenet_of_600_samples() -> None:
+    agrees(networks.wavenet, 1, 600, 1)
