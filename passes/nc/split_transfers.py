@@ -179,7 +179,7 @@ def _pieces(target: View, source: View, piece: int) -> list[tuple[View, View]]:
     sizes = [dtype_seen(end, end.buffer).size for end in (target, source)]
     least = -(-piece // (inner * max(sizes) * target.partitions))
     if is_dense(target.free) and is_dense(source.free):
-        least = max(least, -(-_RUN // (inner * min(sizes))))
+        least = max(least, -(-_RUN // (inner * max(sizes))))
     count = rows // least
     if count < 2:
         return whole

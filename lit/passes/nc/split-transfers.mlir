@@ -117,3 +117,25 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     nc.return
   }
 }
+
+// -----
+
+// A conversion on the way: the rows of 4 KiB in fp32 are the finer ones, not those of 2 KiB in bf16.
+
+// CHECK: nc.dma (%a[0:128 | 1024:1 | 0]) = (%x[0:128 * 2048 | 1024:1 | 0])
+// CHECK: nc.dma (%a[0:128 | 1024:1 | 1024]) = (%x[0:128 * 2048 | 1024:1 | 1024])
+
+builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
+  nc.variable "x" : "input" memref<128x2048xf32, #nc.space<"hbm">> index 0
+  nc.variable "y" : "output" memref<128x2048xbf16, #nc.space<"hbm">> index 0
+  nc.func "main" {
+    %x = nc.address_of @x : memref<128x2048xf32, #nc.space<"hbm">>
+    %y = nc.address_of @y : memref<128x2048xbf16, #nc.space<"hbm">>
+    %a = nc.alloc : memref<128x2048xbf16, #nc.space<"sbuf">>
+    %b = nc.alloc : memref<128x2048xbf16, #nc.space<"sbuf">>
+    nc.dma (%a[0:128 | 2:1024, 1024:1 | 0]) = (%x[0:128 * 2048 | 2:1024, 1024:1 | 0])
+    nc.tensor_tensor (%b[0:128 | 2048:1 | 0]) = (%a[0:128 | 2048:1 | 0], %a[0:128 | 2048:1 | 0]) {op = "add"} on dve
+    nc.dma (%y[0:128 * 2048 | 2048:1 | 0]) = (%b[0:128 | 2048:1 | 0])
+    nc.return
+  }
+}
