@@ -26,6 +26,7 @@ from neuronir.passes.tile.layouts.maps import (
     positions,
     through_dims,
 )
+from neuronir.passes.tile.layouts.short_rows import least_row
 from neuronir.passes.tile.row_composites import axis_of, row_passes, rule_name
 
 
@@ -95,8 +96,6 @@ TENSOR_PASSES = 2.4
 """The extra time of an instruction with two fp32 tiles, which only DVE can execute, over one with a
 per-partition scalar, which ACT can execute too.
 """
-SHORT_ROW = 96
-"""From this number of elements, a row with its own scalar is worth an instruction."""
 
 
 def _spread_rows(op: Operation, c: Partition, costs: Costs) -> float:
@@ -123,7 +122,7 @@ def _spread_rows(op: Operation, c: Partition, costs: Costs) -> float:
         left[d] //= a.size
     last = max((d for d in varies if left[d] > 1), default=-1)
     row = prod(left[last + 1 :])
-    if last < 0 or row >= SHORT_ROW:
+    if last < 0 or row >= least_row(op, costs.machine):
         rows = prod(left) // max(1, row)
         return costs.weights.vector * (rows - 1) * START_NS
     return costs.elementwise(shape, c, TENSOR_PASSES)

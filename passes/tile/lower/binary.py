@@ -21,6 +21,7 @@ from neuronir.passes.lowering.rules.elementwise import (
     LOGICAL,
     engine_for,
 )
+from neuronir.passes.tile.layouts.short_rows import least_row
 from neuronir.passes.tile.lower.diagonals import select_diagonal
 from neuronir.passes.tile.lower.memory import copy
 from neuronir.passes.tile.lower.state import Lower, register_lowering
@@ -103,11 +104,12 @@ def _binary(
 ) -> None:
     where = state.place(op.results[0])
     shape = where.form(op.results[0], prod(shape_of(op.results[0])))
+    least = least_row(op, state.machine)
     for one, other, reverse in ((left, right, False), (right, left, True)):
         if isinstance(one, Number):
             continue
         words = alu in BITS and dtype in WORDS
-        scalar = scalar_of(other, shape, dtype if words else DType.F32)
+        scalar = scalar_of(other, shape, least, dtype if words else DType.F32)
         if scalar is not None and (isinstance(scalar, float) or dtype is DType.F32 or words):
             scalar_step(state, op, one, Scalar(alu, scalar, reverse))
             return

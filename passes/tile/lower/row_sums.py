@@ -11,8 +11,8 @@ from neuronir.dialects.tile.rules import combiner, shape_of
 from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, row_major, split_at
 from neuronir.passes.tile.layouts.maps import repeated
+from neuronir.passes.tile.layouts.short_rows import least_sum
 from neuronir.passes.tile.lower.state import Lower
-from neuronir.passes.tile.lower.steps import LEAST_ROW
 from neuronir.passes.tile.numbers import number_of
 
 
@@ -101,7 +101,7 @@ def sums_rows(state: Lower, op: Operation, value: SSAValue, out: Form) -> bool:
     if not inner or row > state.machine.max_free_psum:
         return False
     # DVE sums many short rows in less time than ACT needs to start an instruction for each
-    if outer and row < LEAST_ROW:
+    if outer and row < least_sum(value, state.machine):
         return False
     strides = [out.stride(a) or 0 for a in inner]
     return max(strides) < min([out.stride(a) or 0 for a in outer], default=1 << 60)

@@ -152,15 +152,14 @@ def _part_view(piece: Piece, chunk: Chunk, strides: Sequence[tuple[Atom, int]]) 
     return replace(piece.view, free=tuple(free) or ((1, 1),), offset=piece.view.offset + offset)
 
 
-LEAST_ROW = 96
-"""Minimum elements of a row that are worth an instruction."""
-
-
-def scalar_of(value: Value, out: Form, dtype: DType = DType.F32) -> "float | Form | None":
+def scalar_of(
+    value: Value, out: Form, least: int, dtype: DType = DType.F32
+) -> "float | Form | None":
     """Return a scalar operand: a uniform value, or a copy with one value per row of a partition,
     of type `dtype`.
 
-    Rows must be long enough for an instruction each. Returns None if the operand is a tile.
+    Rows must have at least `least` elements, to be worth an instruction each. Returns None if the
+    operand is a tile.
     """
     if isinstance(value, Number):
         return value.value
@@ -170,7 +169,7 @@ def scalar_of(value: Value, out: Form, dtype: DType = DType.F32) -> "float | For
             return None
         cut = leading(dims, 1)
         row = prod(d.size for d in dims[cut:])
-        if row >= (LEAST_ROW if cut else 2):
+        if row >= (least if cut else 2):
             return value.form
     return None
 
