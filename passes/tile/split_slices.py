@@ -6,12 +6,13 @@ sliced weights, each gate waits only for its own dot, and evicts it from PSUM.
 
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
+from neuronir.dialects.support.loops import is_body
 from neuronir.dialects.tile.interface import tiling_of
 from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, ints, tensor
 from neuronir.passes.hlo.support.walk import erase_dead
-from neuronir.passes.tile.group import is_view, root_of
+from neuronir.passes.tile.group import is_cast, is_view, root_of
 
 LEAST = 2
 """Minimum number of slices of a value."""
@@ -23,16 +24,22 @@ def split_slices(block: Block) -> None:
     for op in reversed(list(block.ops)):
         if op.parent is not block or len(op.results) != 1:
             continue
-        along = _sliced_along(op)
-        if along is None or not any(root_of(v).owner in inside for v in op.operands):
-            continue
-        for use in list(op.results[0].uses):
-            part = use.operation
-            new = _of_slices(op, part, along)
-            part.results[0].replace_all_uses_with(new)
-            part.detach()
-            part.erase()
-        erase_dead(op)
+        if any(root_of(v).owner in inside for v in op.operands):
+            split_op(op)
+
+
+def split_op(op: Operation) -> None:
+    """Split an op whose result is only read in disjoint slices along one dimension."""
+    along = _sliced_along(op)
+    if along is None:
+        return
+    for use in list(op.results[0].uses):
+        part = use.operation
+        new = _of_slices(op, part, along)
+        part.results[0].replace_all_uses_with(new)
+        part.detach()
+        part.erase()
+    erase_dead(op)
 
 
 def _sliced_along(op: Operation) -> int | None:
@@ -86,6 +93,11 @@ def _slice(build: Emitter, value: SSAValue, along: int, first: int, end: int) ->
         if along in dims and shape_of(source)[dims.index(along)] == shape[along]:
             source = _slice(build, source, dims.index(along), first, end)
         return build.broadcast(source, sizes, dims)
+    block = build.anchor.parent
+    once = block is not None and not is_body(block)
+    if once and isinstance(value, OpResult) and is_cast(value.op) and value.op.parent is block:
+        source = _slice(build, value.op.operands[0], along, first, end)
+        return build.convert(source, element(value))
     starts, limits = [0] * len(shape), list(shape)
     starts[along], limits[along] = first, end
     return build.slice(value, starts, limits)

@@ -190,13 +190,13 @@ def test_heads_stay_on_their_partitions() -> None:
     assert starts == {0, 32, 64, 96}
 
 
-def test_several_conversions_are_one() -> None:
-    """Queries, keys and values are converted as they leave PSUM, before they are told apart."""
+def test_conversions_of_parts() -> None:
+    """Queries, keys and values are products of their own, converted as they leave PSUM."""
     module = compile_text(
         windows(8, 64, 4, 32), "trn1", CompileOptions(compile_to="tiled", tiling="always")
     ).module
     casts = [op for op in module.walk() if op.name == "hlo.convert"]
-    assert sum(isinstance(op.operands[0].owner, DotOp) for op in casts) == 2
+    assert sum(isinstance(op.operands[0].owner, DotOp) for op in casts) == 4
     assert not any(op.operands[0].owner.name == "hlo.slice" for op in casts)  # type: ignore[union-attr]
 
 
