@@ -57,7 +57,7 @@ def test_runner(tmp_path: Path) -> None:
         fault("comment", "of both", "of two"),
         fault("endless", "a + b", "a - b", "test_endless.py"),
     ]
-    verdicts = list(try_faults(faults, tmp_path, 2.0, False))
+    verdicts = list(try_faults(faults, tmp_path, 6.0, False))
     assert [(v.fault, v.status) for v in verdicts] == [
         ("minus", "caught"),
         ("times", "missed"),
