@@ -12,13 +12,11 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.hlo.constants import constant_array, constant_op
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.support.dtypes import is_float, np_dtype
-from neuronir.dialects.support.lazy import as_array
+from neuronir.dialects.support.dtypes import is_float
 from neuronir.dialects.tile.interface import Tiling, tiling_of
 from neuronir.dialects.tile.ops import MaskOp
-from neuronir.dialects.tile.rules import ELEMENTWISE, combiner, contracting, shape_of
+from neuronir.dialects.tile.rules import ELEMENTWISE, contracting, shape_of
 from neuronir.passes.hlo.support.build import Emitter
-from neuronir.passes.hlo.support.evaluate import lazy_value
 from neuronir.passes.hlo.support.values import element, ints
 from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.lowering.conversion.special import makes_special
@@ -27,12 +25,11 @@ from neuronir.passes.tile.awkward import Dim, padded_sizes
 from neuronir.passes.tile.fit import programs
 from neuronir.passes.tile.fuse import machine_of
 from neuronir.passes.tile.numbers import number_of
+from neuronir.passes.tile.pad_rows import pad_rows
+from neuronir.passes.tile.padding_values import UNKNOWN, of_elements, of_reduction
 from neuronir.passes.tile.plugins import load_rules
 from neuronir.passes.tile.retile import retile
 from neuronir.passes.tile.whole import MARK
-
-UNKNOWN = frozenset(("hlo.composite", "hlo.bitcast_convert", "tile.scan"))
-"""Other ops whose results on finite padding may be infinite or NaN."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +40,10 @@ class TilePadAxesPass(ModulePass):
     padded with zeros during their loads, and results are stored without padding. Reductions read
     only the original elements. The padding of a contracted operand of a dot is set to 0. So is
     padding that an op could make infinite or NaN.
+
+    Rows of batched dots that are reduced, such as the 49 rows of attention in windows, are padded
+    to 64 or 32, so that several dots of the batch are on all partitions. The padding ends behind
+    the next dots.
     """
 
     name = "tile-pad-axes"
@@ -55,6 +56,7 @@ class TilePadAxesPass(ModulePass):
         machine = machine_of(op, self.target, self.name)
         for function in programs(op):
             pad_block(function.body.block, machine)
+            pad_rows(function.body.block, machine)
 
 
 def pad_block(block: Block, machine: Machine) -> None:
@@ -238,17 +240,13 @@ class _Padder:
         if op.name == "hlo.dot":
             return 0.0 if self._no_products(op, new, sides) else None
         if op.name == "hlo.reduce":
-            return self._reduced(op, sides)
+            return of_reduction(op, *sides)
         if op.name in ("hlo.broadcast", "hlo.transpose", "hlo.slice"):
             return sides[0]
         numbers = [n for n in sides if n is not None]
         if op.name not in ELEMENTWISE or len(numbers) < len(sides):
             return None
-        arrays = [
-            np.asarray(n, np_dtype(element(v))) for n, v in zip(numbers, op.operands, strict=True)
-        ]
-        with np.errstate(all="ignore"):
-            return float(as_array(lazy_value(op, arrays)).reshape(-1)[0])
+        return of_elements(op, numbers)
 
     def _no_products(self, op: Operation, new: Operation, sides: Sequence[float | None]) -> bool:
         """Return whether a dot multiplies the padding of a free or batch dimension with zeros
@@ -279,16 +277,3 @@ class _Padder:
             if before[e] == shape[d] and prod(before[e + 1 :]) == inner:
                 return self.numbers.get((new.operands[0], e))
         return number_of(new.operands[0])
-
-    def _reduced(self, op: Operation, sides: Sequence[float | None]) -> float | None:
-        """Return the reduction of equal numbers."""
-        number, begin = sides
-        if number is None or begin is None:
-            return None
-        count = prod(shape_of(op.operands[0])[d] for d in ints(op, "dimensions"))
-        how = combiner(op)
-        if how == "hlo.add":
-            return begin + number * count
-        if how == "hlo.maximum":
-            return max(begin, number)
-        return min(begin, number) if how == "hlo.minimum" else None

@@ -7,7 +7,7 @@ from math import prod
 from xdsl.ir import Operation
 
 from neuronir.dialects.tile.rules import shape_of
-from neuronir.passes.hlo.support.values import integer, string
+from neuronir.passes.hlo.support.values import integer, ints, string
 from neuronir.passes.lowering.layouts.layout import Atom, atom, row_major, split_at
 from neuronir.passes.tile.layouts.dot_plans import free_dims
 from neuronir.passes.tile.layouts.maps import Partition, cut, own
@@ -72,7 +72,8 @@ def cut_up(op: Operation, plan: Plan, index: int, where: Place) -> bool:
         return any(len(ends) > 1 and d not in mine for d, ends in pieces.items())
     out = shape_of(op.results[0])
     rows = _ends(own(plan.result or (), prod(out)), out)
-    dims = dict(free_dims(op, index))
+    name = "lhs_batch_dims" if index == 0 else "rhs_batch_dims"
+    dims = {**dict(free_dims(op, index)), **{d: n for n, d in enumerate(ints(op, name))}}
     for d, ends in pieces.items():
         edges = sorted(ends | rows.get(dims.get(d, -1), set()))
         if any(b % a for a, b in pairwise(edges)):
