@@ -68,6 +68,7 @@ def to_target(
             *((f'hlo-gather-to-dot{{target="{target}"}}',) if gathers else ()),
             *((f'hlo-gather-rows{{target="{target}"}}',) if gathers else ()),
             *((f'hlo-scatter-to-dot{{target="{target}"}}',) if gathers else ()),
+            *((f'hlo-split-scatters{{target="{target}"}}',) if gathers else ()),
             _CLEAN,
             f'hlo-verify-supported{{target="{target}"}}',
         )

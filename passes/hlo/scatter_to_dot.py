@@ -1,30 +1,33 @@
 """hlo-scatter-to-dot: add the updates of a scatter with dots instead of one after another."""
 
-import math
 from dataclasses import dataclass, field
 from functools import partial
 from math import prod
-from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import BoolAttr, ModuleOp, f32, i32
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.machine import Machine, get_machine
-from neuronir.dialects.support.dtypes import byte_size, is_float
-from neuronir.dialects.tile.rules import combiner
+from neuronir.dialects.support.dtypes import byte_size
 from neuronir.passes.hlo.row_sums import (
     TERMS,
-    OneHot,
-    choose_one_hot,
     counted,
     one_hot_ns,
     ones_dot_ns,
     summed,
     sums_of,
 )
-from neuronir.passes.hlo.scatter_one_hot import LARGEST, row_numbers, scatter_one_hot, table_of
+from neuronir.passes.hlo.scatter_one_hot import row_numbers, scatter_one_hot, table_of
+from neuronir.passes.hlo.scatter_rows import (
+    GAIN,
+    Rows,
+    best_split,
+    rows_of,
+    serial_ns,
+    split_ns,
+)
 from neuronir.passes.hlo.support.build import OP_CLASSES, Emitter
 from neuronir.passes.hlo.support.values import (
     element,
@@ -37,9 +40,6 @@ from neuronir.passes.hlo.support.values import (
 )
 from neuronir.passes.hlo.support.walk import blocks, rewrite_block
 from neuronir.passes.statistics import record
-
-GAIN = 0.7
-"""The estimated time must be below this share of that of the transfers."""
 
 
 @dataclass(frozen=True)
@@ -78,29 +78,6 @@ class HloScatterToDotPass(ModulePass):
         record(self.name, "scatters rewritten", count)
 
 
-@dataclass(frozen=True)
-class Rows:
-    """A scatter of whole rows: `table` rows of `width` elements, and `count` updates.
-
-    `unique`: no two updates have one row.
-    """
-
-    op: Operation
-    table: int
-    count: int
-    width: int
-    unique: bool
-
-    @property
-    def kind(self) -> Attribute:
-        """The element type."""
-        return element(self.op.results[0])
-
-    def split(self, machine: Machine, columns: int) -> OneHot:
-        """Return how row numbers select rows for sums of `columns`."""
-        return choose_one_hot(machine, self.table, self.count, columns)
-
-
 def scatter_to_dot(machine: Machine, op: Operation, e: Emitter) -> SSAValue | None:
     """Rewrite a scatter that adds rows; None if it is of another kind or already fast."""
     if not machine.gather_in_dma:
@@ -109,7 +86,10 @@ def scatter_to_dot(machine: Machine, op: Operation, e: Emitter) -> SSAValue | No
     if rows is None:
         return None
     one_hot, equal = sums_ns(rows, machine), equal_ns(rows, machine)
-    if min(one_hot, equal) > GAIN * serial_ns(rows, machine):
+    others = min(
+        GAIN * serial_ns(rows, machine), split_ns(rows, machine, best_split(rows, machine))
+    )
+    if min(one_hot, equal) > others:
         return None
     operand, _, updates = op.operands
     numbers, flat = _numbers(e, op, rows), _flat(e, updates, rows)
@@ -130,43 +110,7 @@ def scatter_to_dot(machine: Machine, op: Operation, e: Emitter) -> SSAValue | No
     return _assigned(e, op, e.reshape(found, shape(updates)))
 
 
-def rows_of(op: Operation) -> Rows | None:
-    """Return the updates of a scatter that adds to whole rows of its operand, or None. The indices
-    address the first dimensions.
-    """
-    if len(op.operands) != 3 or combiner(op) != "hlo.add" or not is_float(element(op.results[0])):
-        return None
-    operand, indices, updates = op.operands
-    dims, rank = shape(operand), len(shape(updates))
-    chosen = ints(op, "scatter_dims_to_operand_dims")
-    first = tuple(range(len(chosen)))
-    if ints(op, "inserted_window_dims") != first or ints(op, "input_batching_dims"):
-        return None
-    table = prod(dims[: len(chosen)])
-    if tuple(sorted(chosen)) != first or not 0 < table < LARGEST:
-        return None
-    rest = dims[len(chosen) :]
-    window = tuple(range(rank - len(rest), rank))
-    if ints(op, "update_window_dims") != window or shape(updates)[rank - len(window) :] != rest:
-        return None
-    if integer(op, "index_vector_dim") < len(shape(indices)) - 1:
-        return None
-    width, count = prod(rest), prod(shape(indices)) // max(len(chosen), 1)
-    if not count or not chosen or not width or byte_size(element(operand)) > 4:
-        return None
-    unique = bool(cast(BoolAttr, op.properties["unique_indices"]))
-    return Rows(op, table, count, width, unique)
-
-
 # estimates
-
-
-def serial_ns(rows: Rows, machine: Machine) -> float:
-    """Return the time of a transfer that adds rows one after another."""
-    moved = 2 * rows.width * byte_size(rows.kind) / machine.dma_engine_gbps
-    each = max(machine.dma_queue_descriptor_ns, moved)
-    tiles = math.ceil(rows.count / machine.partitions)
-    return rows.count * each + tiles * machine.dma_fixed_ns
 
 
 def sums_ns(rows: Rows, machine: Machine) -> float:

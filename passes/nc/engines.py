@@ -8,7 +8,8 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.counts import steers
 from neuronir.dialects.nc.data_types import dtype_of
-from neuronir.dialects.nc.enums import Engine, Space
+from neuronir.dialects.nc.dma import DmaScatterOp
+from neuronir.dialects.nc.enums import AluOp, Engine, Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import space_of
@@ -26,6 +27,7 @@ _STORE = (4, 5, 6, 7)
 _LOCAL = (8, 9, 10)
 _SAVE = (12, 13)
 _INDEXED = (14,)
+_SERIAL = (14, 7, 6, 5, 10, 3, 9, 13)  # of tables whose rows are combined at the same time
 
 LATENCIES = 4
 """Transfers longer than this multiple of the latency gain nothing from running several at a time.
@@ -42,7 +44,9 @@ class QueueAllotter:
 
     A queue belongs to the engine that triggers its transfers: SP, which has no other work, except
     for stores of results. These wait for results and would delay all loads behind them on SP, so
-    POOL triggers them if it exists. Existing assignments of `ops` are kept.
+    POOL triggers them if it exists. Transfers that combine rows of one array run one after another;
+    if there are several such arrays, each has a queue, as far as queues suffice. Existing
+    assignments of `ops` are kept.
     """
 
     def __init__(
@@ -54,11 +58,16 @@ class QueueAllotter:
         self.queues = machine.dma_queues
         self.storing = Engine.POOL if machine.has_pool else Engine.SP
         self.owners: dict[Engine, Engine] = {}
+        tables: dict[str, None] = {}
         for op in ops:
+            if table := _combined(op):
+                tables.setdefault(table)
             if isinstance(op, InstructionOp) and op.spec.triggers[:1] == (Engine.POOL,):
                 self.storing = Engine.SP  # POOL generates descriptors, which a store would delay
             if isinstance(op, InstructionOp) and op.spec.triggers and op.engine is not None:
                 self.owners.setdefault(Engine[op.engine.data.upper()], trigger_of(op))
+        queues = [Engine(Engine.DMA0 + n) for n in _SERIAL if n < machine.dma_queues]
+        self.tables = {t: queues[i % len(queues)] for i, t in enumerate(tables) if len(tables) > 1}
         self.large = machine.dma_gbps * machine.dma_fixed_ns * LATENCIES
         self.variables = variables
         self.next: dict[tuple[int, ...], int] = {}
@@ -66,6 +75,11 @@ class QueueAllotter:
 
     def assign(self, op: InstructionOp) -> None:
         """Assign a queue and a triggering engine to a transfer that has none."""
+        table = _combined(op)
+        if table in self.tables:
+            self.owners[self.tables[table]] = op.spec.trigger
+            start_by(op, self.tables[table], op.spec.trigger)
+            return
         queue = self._queue(op)
         trigger = self.owners.setdefault(queue, self.storing if queue in _STORING else Engine.SP)
         if trigger not in op.spec.triggers:  # descriptors that POOL generates
@@ -95,12 +109,14 @@ class QueueAllotter:
             choice = _LOCAL
         else:
             choice = _STORE if to_hbm else _LOAD
+        taken = {queue - Engine.DMA0 for queue in self.tables.values()}
+        choice = tuple(n for n in choice if n not in taken)
         value = dst if to_hbm else src
-        load = choice == _LOCAL and from_hbm and not to_hbm and _bytes(op) >= self.large
+        load = choice[0] == _LOCAL[0] and from_hbm and not to_hbm and _bytes(op) >= self.large
         array: tuple[SSAValue | str, bool] = (value, load)
         if isinstance(value.owner, AddressOfOp):
             array = (value.owner.variable.root_reference.data, load)
-        if (load or choice in (_LOAD, _STORE)) and array in self.own:
+        if (load or choice[0] in (_LOAD[0], _STORE[0])) and array in self.own:
             return self.own[array]
         turn = self.next.get(choice, 0)
         self.next[choice] = turn + 1
@@ -112,6 +128,15 @@ class QueueAllotter:
             return ""
         variable = self.variables.get(owner.variable.root_reference.data)
         return variable.kind.data if variable is not None else ""
+
+
+def _combined(op: Operation) -> str:
+    """Return the array in HBM whose rows a transfer combines one after another; "" for others."""
+    if not isinstance(op, DmaScatterOp) or not isinstance(op.operands[0].owner, AddressOfOp):
+        return ""
+    if op.param_values()["accumulate"] == AluOp.BYPASS:
+        return ""
+    return op.operands[0].owner.variable.root_reference.data
 
 
 LOADS = frozenset(Engine(Engine.DMA0 + n) for n in _LOAD)

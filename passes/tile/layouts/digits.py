@@ -1,10 +1,10 @@
 """Order the free digits of a layout, and find operands whose digits cannot be traversed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import prod
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import integer, ints, string
@@ -83,6 +83,7 @@ def cut_up(op: Operation, plan: Plan, index: int, where: Place) -> bool:
 
 BY_DIMENSIONS = ("hlo.reduce", "hlo.pad", "hlo.reverse")
 """Ops that treat dimensions differently, so that no digit may cover parts of two."""
+VIEWS = tuple(f"hlo.{n}" for n in ("reshape", "bitcast", "transpose", "slice", "convert"))
 SORTS = ("sort_rows", "sort_pairs")
 
 
@@ -127,3 +128,39 @@ def columns_order(op: Operation, plan: Plan, places: Sequence[Place | None]) -> 
                 if shape[d] > 1 and old[d] <= a.stride and a.end <= old[d] * shape[d]:
                     order.append(atom(a.size, a.stride // old[d] * new[to]))
     return order
+
+
+def padded_order(op: Operation, where: Place | None) -> list[Atom]:
+    """Return the free digits of a padded value in the order of those of its operand, outermost
+    first, so that what reads slices of it beside other values of that order finds neighbours.
+
+    Empty if products read it, which need an order of their own, or if padding cuts a digit.
+    """
+    if where is None or any(_multiplied(user) for user in _readers(op.results[0])):
+        return []
+    shape, out = shape_of(op.operands[0]), shape_of(op.results[0])
+    old, new = row_major(shape), row_major(out)
+    edges = {c for s, n in zip(old, shape, strict=True) for c in (s, s * n)}
+    order: list[Atom] = []
+    for whole, _ in where.free:
+        for a in split_at(whole, edges) or (whole,):
+            d = next(
+                (d for d, n in enumerate(shape) if old[d] <= a.stride and a.end <= old[d] * n), None
+            )
+            if d is None or (shape[d] != out[d] and a.size != shape[d]):
+                return []
+            size = a.size if shape[d] == out[d] else out[d]
+            order.append(atom(size, a.stride // old[d] * new[d]))
+    return order
+
+
+def _multiplied(op: Operation) -> bool:
+    return op.name in ("hlo.dot", "hlo.convolution") or by_rows(op)
+
+
+def _readers(value: SSAValue) -> Iterator[Operation]:
+    """Return the ops that read a value, and those that read views or slices of it."""
+    for use in value.uses:
+        yield use.operation
+        if use.operation.name in VIEWS:
+            yield from _readers(use.operation.results[0])

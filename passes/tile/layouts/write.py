@@ -30,6 +30,7 @@ from neuronir.passes.tile.layouts.digits import (
     by_rows,
     columns_order,
     needs_order,
+    padded_order,
     pixels_last,
     scattered,
 )
@@ -260,6 +261,8 @@ class Writer(Choice):
             return place(shape, plan.result, order)
         if op.name == "hlo.convolution":
             order = pixels_last(op, plan)
+        elif op.name == "hlo.pad":
+            order = padded_order(op, places[0])
         elif op.name == "hlo.dot" and plan.stationary >= 0:
             order = columns_order(op, plan, places)
             if self._leaves(op) and scattered(place(shape, plan.result, order)):

@@ -38,6 +38,7 @@ from neuronir.passes.tile.lower.memory import (
     transfer,
 )
 from neuronir.passes.tile.lower.stacks import copy_stacked
+from neuronir.passes.tile.lower.staging import staged
 from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.lower.turns import (
     TURNS,
@@ -68,6 +69,11 @@ def lower_convert_layout(state: Lower, op: Operation) -> None:
         return
     if source in state.memory:
         form = state.allocate(result, _loaded_type(state, op))
+        piece = state.hooks.destination(state, result)
+        if piece is not None and piece.buffer is form.buffer:
+            # The op that assembles the pieces copies one that is loaded elsewhere.
+            apart = staged(state, form, state.memory[source], state.dtype(result))
+            form = apart or form
         if not _loaded_once(state, form, state.memory[source], op):
             transfer(state, form, state.memory[source], load=True)
         state.set(result, form)

@@ -18,8 +18,9 @@ from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.lowering.layouts.layout import Form, row_major, split_at
 from neuronir.passes.lowering.layouts.natural import borders
-from neuronir.passes.tile.lower.memory import result_in_hbm, store_form, target_type, transfer
+from neuronir.passes.tile.lower.memory import copy, result_in_hbm, store_form, target_type, transfer
 from neuronir.passes.tile.lower.pieces import fill
+from neuronir.passes.tile.lower.staging import staged
 from neuronir.passes.tile.lower.state import Lower
 from neuronir.passes.tile.lower.values import Padded
 from neuronir.passes.tile.lower.views import slice_form
@@ -134,7 +135,10 @@ def load_padded(state: Lower, op: ConvertLayoutOp) -> None:
         starts = [first - low for first, low in zip(box.starts, found.low, strict=True)]
         chip = part(form, shape, box)
         memory = part(found.form, found.shape, Box(tuple(starts), box.sizes))
-        transfer(state, chip, memory, load=True)
+        apart = staged(state, chip, memory, state.dtype(op.result))
+        transfer(state, apart or chip, memory, load=True)
+        if apart is not None:
+            copy(state, apart, chip)
     state.set(op.result, form)
 
 

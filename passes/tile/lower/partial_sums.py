@@ -5,11 +5,12 @@ from dataclasses import replace
 from math import prod
 
 from neuronir.dialects.nc.enums import AluOp, DType
-from neuronir.passes.lowering.layouts.layout import Form, dense
+from neuronir.passes.lowering.layouts.layout import Form, atom, dense
 from neuronir.passes.lowering.layouts.views import Dim, chunks, plan
 from neuronir.passes.lowering.rules.elementwise import engine_for
 from neuronir.passes.tile.lower.state import Lower
 from neuronir.passes.tile.lower.steps import PIECE
+from neuronir.passes.tile.lower.sums_on_act import sum_on_act
 
 SHARE = 8
 """Minimum operand elements per partial result."""
@@ -47,6 +48,11 @@ def in_pieces(
         room = 4 - max(1, len(along))
         dims = plan([part, form], atoms)
         assert dims is not None
+        if alu is AluOp.ADD:
+            at = replace(form, offset=form.offset + i * step * outer.strides[0])
+            piece = [Dim(atom(size, outer.atom.stride), outer.strides), *rest]
+            if sum_on_act(state, at, part, dims, piece, negate=False):
+                continue
         for chunk in chunks(dims, rows, room, 16384):
             free = [(d.strides[1], d.size) for d in chunk.dims] + (along or [(1, 1)])
             source = form.at(chunk.number, chunk.partitions, free)

@@ -1,17 +1,14 @@
 """Lower reductions: along the free axis by DVE or as part of ACT, over partitions by a product."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
 from xdsl.ir import Operation
 
 from neuronir.dialects.nc.enums import Activation, AluOp, DType
-from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.passes.lowering.emitter import dense_dims
 from neuronir.passes.lowering.layouts.layout import Form, dense
-from neuronir.passes.lowering.layouts.views import Dim, chunks, plan, walked
+from neuronir.passes.lowering.layouts.views import chunks, plan, walked
 from neuronir.passes.lowering.rules.elementwise import engine_for
 from neuronir.passes.lowering.rules.reduce import is_neutral, reducer
 from neuronir.passes.tile.layouts.plans import kept_and_reduced
@@ -21,6 +18,7 @@ from neuronir.passes.tile.lower.partial_sums import in_pieces
 from neuronir.passes.tile.lower.row_sums import reduced_free, seen_from_operand
 from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.lower.steps import PIECE
+from neuronir.passes.tile.lower.sums_on_act import sum_on_act
 from neuronir.passes.tile.lower.values import Number
 from neuronir.passes.tile.numbers import number_of
 
@@ -140,7 +138,7 @@ def along_free(
         raise NeuronError("NIR_TIL007", "a reduction over more than three digits")
     if in_pieces(state, form, partial, inside, alu, dtype):
         return
-    if alu is AluOp.ADD and _sum_on_act(state, form, partial, walk, inside, negate=negate):
+    if alu is AluOp.ADD and sum_on_act(state, form, partial, walk, inside, negate=negate):
         return
     room = 4 - len(inside)
     most = 16384 if state.emitter.depth else PIECE
@@ -150,40 +148,3 @@ def along_free(
         src = form.at(chunk.number, chunk.partitions, dims)
         params = {"op": alu, "axes": len(inside), "negate": int(negate)}
         state.emitter.emit("tensor_reduce", [chunk.view(partial, 0)], [src], params, engine)
-
-
-LEAST_SUM = PIECE // 2 + 1
-"""From this number of elements, DVE too takes an instruction for each row."""
-
-
-def _sum_on_act(
-    state: Lower,
-    form: Form,
-    partial: Form,
-    walk: Sequence[Dim],
-    inside: Sequence[Dim],
-    *,
-    negate: bool,
-) -> bool:
-    """Sum long rows on ACT, one instruction for each; nc-balance-evictions gives DVE its share.
-
-    ACT also writes the elements that it sums, to a buffer without readers. Returns False, without
-    effect, for
-    short rows and for integers.
-    """
-    count, m = prod(d.size for d in inside), state.machine
-    kinds = [target_type(f) for f in (form, partial)]
-    if not LEAST_SUM <= count <= m.max_free_psum or not all(k.is_float for k in kinds):
-        return False
-    if "ACT" not in m.engines or kinds[1] is not DType.F32:
-        return False
-    rows = min(form.partitions, partial.partitions)
-    dims = [(d.strides[0], d.size) for d in inside]
-    for chunk in chunks(walk, rows, 1, 1):
-        source = form.at(chunk.number, chunk.partitions, dims)
-        unread = state.emitter.sbuf(rows, count, DType.BF16)
-        out = View(unread, 0, chunk.partitions, dense_dims([n for _, n in dims]))
-        scale = -1.0 if negate else 1.0
-        sums = chunk.view(partial, 0)
-        state.emitter.activation(out, source, Activation.COPY, scale, 0.0, sums)
-    return True
