@@ -47,14 +47,14 @@ def _slices(value: SSAValue) -> Iterator[list[Operation] | None]:
         op = use.operation
         if op.name == "hlo.slice":
             yield [op] if all(n == 1 for n in ints(op, "strides")) else None
-        elif op.name in THROUGH and _narrows(op):
+        elif op.name in THROUGH and _passes_on(op):
             for path in _slices(op.results[0]):
                 yield None if path is None else [op, *path]
         else:
             yield None
 
 
-def _narrows(op: Operation) -> bool:
+def _passes_on(op: Operation) -> bool:
     """Return whether an op is a view, or a conversion between floats."""
     return op.name != "hlo.convert" or all(
         is_float(element(v)) for v in (op.operands[0], op.results[0])

@@ -146,11 +146,7 @@ class _Writer:
         if not self._stays_finite():
             return False
         for op in self.rows.ops:
-            build = Emitter(op)
-            for v, d in self._outside(op):
-                if (made := self._padded(build, v, d)) is not v:
-                    self.new[v] = made
-            self._write(op, build)
+            self._write(op, Emitter(op))
         for op in reversed(self.rows.ops):
             erase_dead(op)
         return True
@@ -204,8 +200,13 @@ class _Writer:
 
     def _write(self, op: Operation, build: Emitter) -> None:
         (result,) = op.results
-        shape = self._shape(result, self.rows.dims[result])
-        new = retile(op, [self.new.get(v, v) for v in op.operands], shape)
+        tiling, dim = tiling_of(op), self.rows.dims[result]
+        assert tiling is not None
+        operands = [
+            self._operand(build, v, needs.index(dim) if dim in needs else None)
+            for v, needs in zip(op.operands, tiling.operands, strict=True)
+        ]
+        new = retile(op, operands, self._shape(result, dim))
         build.insert(new)
         self.new[result] = new.results[0]
         uses = [use for use in result.uses if use.operation not in self.inside]
@@ -214,6 +215,15 @@ class _Writer:
             part = build.slice(new.results[0], [0] * len(old), old)
             for use in uses:
                 use.operation.operands[use.index] = part
+
+    def _operand(self, build: Emitter, value: SSAValue, dim: int | None) -> SSAValue:
+        """Return an operand, with padded rows if they are dimension `dim`.
+
+        One value may be the rows and the columns of a product.
+        """
+        if value in self.rows.dims:
+            return self.new[value]
+        return value if dim is None else self._padded(build, value, dim)
 
     def _shape(self, value: SSAValue, dim: int) -> list[int]:
         shape = list(shape_of(value))

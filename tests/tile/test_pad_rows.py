@@ -57,12 +57,18 @@ def gates(x: Array, y: Array) -> Array:
     return jnp.einsum("bqk,bkd->bqd", scores - scores.sum(-1, keepdims=True), y)
 
 
+def itself(x: Array) -> Array:
+    """Attention of rows to themselves: one value is the rows, the columns and what is added."""
+    return jnp.einsum("bqk,bkd->bqd", jax.nn.softmax(jnp.einsum("bqd,bkd->bqk", x, x), -1), x)
+
+
 HEADS = (4, 2)
 PROGRAMS: dict[str, tuple[Any, tuple[tuple[int, ...], ...]]] = {
     "windows of 49": windows(7, 2),
     "windows of 25": windows(5, 3),
     "masked": (masked, (*((*HEADS, 41, 16),) * 3, (4, 41, 41))),
     "other keys": (masked, ((*HEADS, 50, 8), *((*HEADS, 77, 8),) * 2, (4, 50, 77))),
+    "itself": (itself, ((6, 45, 12),)),
     "gates": (gates, ((6, 45, 12), (6, 30, 12))),
     "gates of 25": (gates, ((6, 25, 12), (6, 30, 12))),
 }

@@ -19,6 +19,9 @@ LEAST_ROW = 96
 def least_row(op: Operation, machine: Machine) -> int:
     """Return the least elements of a row for which an op with a scalar per row is worth an
     instruction for each row.
+
+    Of a product, DVE takes one pass from PSUM, so that only long rows are, unless ACT computes a
+    function of them anyway.
     """
     if _has_function(op) or not any(_is_product(v) for v in op.operands):
         return _of_functions(machine)
