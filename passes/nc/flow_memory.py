@@ -8,7 +8,8 @@ visible part of each is computed once (flow_paint.py).
 from collections.abc import Iterable
 
 from neuronir.dialects.nc.footprint import Shape
-from neuronir.passes.nc.flow_paint import UNWRITTEN, Painter, Region, Write
+from neuronir.passes.nc.flow_contents import Painter
+from neuronir.passes.nc.flow_paint import UNWRITTEN, Region, Write
 
 _PAGE = 4096  # page size in bytes for the region index
 _PAGES = 64  # regions with more pages are compared with all others

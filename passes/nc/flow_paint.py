@@ -7,7 +7,7 @@ ways repeatedly.
 
 from array import array
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from math import gcd, prod
@@ -111,117 +111,6 @@ class Write:
 
 UNWRITTEN = -1
 """Return the value of bytes that were never written."""
-
-
-@dataclass(slots=True)
-class Painter:
-    """Numbers contents that consist of several values; shared by the compared programs."""
-
-    contents: dict[tuple[tuple[int, ...], ...], int] = field(default_factory=dict)
-    areas: dict[Area, int] = field(default_factory=dict)
-    listed: list[Area] = field(default_factory=list)  # by number
-    unions: dict[tuple[int, ...], int] = field(default_factory=dict)
-    shapes: dict[tuple[int, Shape], int] = field(default_factory=dict)
-    known: dict[tuple[int, int], int] = field(default_factory=dict)  # by identity of the shape
-    kept: list[Shape] = field(default_factory=list)
-    meeting: dict[tuple[int, int, int], bool] = field(default_factory=dict)
-    """Whether shapes at a distance share a byte, by identities."""
-    painted: dict[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
-
-    def shape(self, region: Region) -> int:
-        """Return a number for a region's shape, independent of its position."""
-        extent = region.stop - region.start
-        number = self.known.get((extent, id(region.shape)))
-        if number is None:
-            key = (extent, region.shape)
-            number = self.shapes.setdefault(key, len(self.shapes))
-            self.known[(extent, id(region.shape))] = number
-            self.kept.append(region.shape)
-        return number
-
-    def meet(self, one: Region, other: Region) -> bool:
-        """Return whether two regions with common partitions, whose hulls overlap, share a byte."""
-        mine, theirs = one.shape, other.shape
-        if not mine.dims and not theirs.dims:
-            return True
-        away = other.address - one.address
-        key = (id(mine), id(theirs), away)
-        found = self.meeting.get(key)
-        if found is None:
-            self.kept += (mine, theirs)
-            found = self.meeting[key] = shapes_overlap(mine, theirs, away)
-        return found
-
-    def parts(
-        self, read: Region, seen: list[tuple[Region, Write]]
-    ) -> tuple[tuple[tuple[int, ...], ...], int]:
-        """Return the parts that a read finds, as (value, partitions, offset, area) in order.
-
-        Also returns the number of the area that was never written (-1 if none). `seen` are the
-        overlapping writes, oldest first. Contents written in pieces are joined to one part.
-        """
-        key = [self.shape(read)]
-        for region, _ in seen:
-            key += (
-                self.shape(region),
-                region.start - read.start,
-                region.address - read.address,
-            )
-        areas = self.painted.get(tuple(key))
-        if areas is None:
-            try:
-                found = paint(read, [region for region, _ in seen])
-            except TooLarge:  # then all writes count, in order
-                found = [*(((i, -1, b""),) for i in range(len(seen))), ()]
-            areas = tuple(-1 if not a else self.area(a) for a in found)
-            self.painted[tuple(key)] = areas
-        parts: dict[tuple[int, int, int], list[int]] = {}
-        for (_, write), area in zip(seen, areas, strict=False):
-            if area >= 0 and write.value != UNWRITTEN:
-                byte = 0 if write.byte is None else read.address - write.byte
-                partition = 0 if write.byte is None else read.start - write.partition
-                parts.setdefault((write.value, partition, byte), []).append(area)
-        whole = sorted((*part, self._union(numbers)) for part, numbers in parts.items())
-        return tuple(whole), areas[-1]
-
-    def content(self, parts: tuple[tuple[int, ...], ...]) -> int:
-        """Return a number for the contents of a read."""
-        return self.contents.setdefault(parts, len(self.contents))
-
-    def area(self, area: Area) -> int:
-        """Return a number for an area."""
-        number = self.areas.get(area)
-        if number is None:
-            number = self.areas[area] = len(self.listed)
-            self.listed.append(area)
-        return number
-
-    def fills(self, area: int, read: Region) -> bool:
-        """Return whether an area is all of a read."""
-        try:
-            (all_of_it,) = paint(read, [])
-        except TooLarge:
-            return False
-        return self.listed[area] == all_of_it
-
-    def _union(self, numbers: list[int]) -> int:
-        """Return the index of the union of several disjoint areas."""
-        if len(numbers) == 1:
-            return numbers[0]
-        key = tuple(sorted(numbers))
-        found = self.unions.get(key)
-        if found is None:
-            found = self.unions[key] = self.area(union([self.listed[n] for n in key]))
-        return found
-
-    def regions(self, read: Region, area: int) -> list[Region]:
-        """Return the bytes of an area of a read."""
-        known = self.listed[area]
-        return [
-            solid(read.start + start, read.start + stop, read.low + first, read.low + last)
-            for start, stop, runs in known
-            for first, last in np.frombuffer(runs, np.int64).reshape(2, -1).T.tolist()
-        ]
 
 
 def union(areas: list[Area]) -> Area:

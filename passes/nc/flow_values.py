@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from neuronir.dialects.nc.footprint import Shape
 from neuronir.dialects.nc.instruction import AccessPattern
+from neuronir.passes.nc.flow_contents import Painter
 from neuronir.passes.nc.flow_memory import FlowMemory
-from neuronir.passes.nc.flow_paint import Painter
 from neuronir.passes.nc.listing import Node
 
 COUNTS = "trip counts of loops"

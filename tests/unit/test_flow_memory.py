@@ -6,10 +6,10 @@ import pytest
 
 from neuronir.dialects.nc.footprint import Shape
 from neuronir.passes.nc import flow_memory, flow_paint
+from neuronir.passes.nc.flow_contents import Painter
 from neuronir.passes.nc.flow_memory import FlowMemory
 from neuronir.passes.nc.flow_paint import (
     UNWRITTEN,
-    Painter,
     Region,
     Write,
     paint,
@@ -175,6 +175,41 @@ def test_pieces_of_a_large_value_are_found_in_any_order() -> None:
         assert gap < 0
         found.append([(value, painter.listed[area]) for value, _, _, area in parts])
     assert found[0] == found[1]
+
+
+def _columns(rows: int, columns: int) -> list[Region]:
+    """Columns of 4 bytes in rows of 4,000: too many bytes to look at each one."""
+    shape = Shape(0, 4000 * (rows - 1) + 4, 4, ((4000, rows),))
+    return [Region(0, 1, 4 * n, shape) for n in range(columns)]
+
+
+def _unpainted(regions: list[Region], order: list[int]) -> tuple[int, int, int]:
+    memory = FlowMemory(_PAINTER)
+    for time, n in enumerate(order):
+        memory.write(memory.number(regions[n]), _made(time, value=n))
+    read = solid(0, 1, 0, max(region.high for region in regions))
+    with pytest.raises(flow_paint.TooLarge):
+        paint(read, regions)
+    return memory.read(memory.number(read))
+
+
+_PAINTER = Painter()
+
+
+def test_disjoint_writes_that_are_too_many_to_look_at_have_any_order() -> None:
+    regions = _columns(5000, 6)
+    found = _unpainted(regions, [0, 1, 2, 3, 4, 5])
+    assert found == _unpainted(regions, [3, 5, 1, 0, 2, 4])
+    assert found != _unpainted([*regions[1:], regions[0]], [0, 1, 2, 3, 4, 5])
+
+
+def test_overlapping_writes_that_are_too_many_to_look_at_have_an_order() -> None:
+    columns = _columns(5000, 6)
+    wider = Shape(0, columns[0].shape.high + 4, 8, columns[0].shape.dims)
+    regions = [*columns[:4], Region(0, 1, 12, wider), columns[5]]
+    found = _unpainted(regions, [0, 1, 2, 3, 4, 5])
+    assert found == _unpainted(regions, [2, 3, 1, 4, 0, 5])
+    assert found != _unpainted(regions, [0, 1, 2, 4, 3, 5])
 
 
 def test_the_index_finds_all_regions_that_overlap() -> None:
