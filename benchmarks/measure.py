@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from neuronir.dialects.support.compare import Report, default_tolerance
 from neuronir.dialects.support.npz import Array
 from neuronir.driver import CompiledResult, CompileOptions, compile_file
 from neuronir.driver.judge import judge_compile
+from neuronir.driver.specification import specify
 from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.targets.neff.writer import neff_header
 from neuronir.targets.registry import TargetLike
@@ -115,7 +117,7 @@ def simulate(
 @dataclass(frozen=True)
 class Verdict:
     """How a run compares: `precision` with the reference in fp32, `compile` with the interpreter on
-    the module that was lowered, which has the same roundings."""
+    the module after hlo-auto-cast, which has the same roundings."""
 
     precision: Report
     compile: Report
@@ -164,9 +166,9 @@ def judge(
             results = interpret(import_hlo_text(model.path.read_text(), path), args)
         reference = {f"out{i}": x for i, x in enumerate(results)}
     precision = judge_precision(program, inputs, target.machine, outputs, reference)
-    options = CompileOptions(auto_cast=cast, weights=bound, compile_to="hlo")
-    lowered = compile_file(path, target.name, options).module
-    return Verdict(precision, judge_compile(lowered, args, outputs))
+    options = CompileOptions(auto_cast=cast, weights=bound)
+    specification = specify(partial(compile_file, path, target.name), options)
+    return Verdict(precision, judge_compile(specification, args, outputs))
 
 
 def count_ops(module: ModuleOp) -> int:

@@ -41,6 +41,7 @@ _FUNCTIONS = frozenset(
     ).split()
 )
 _ARITHMETIC = frozenset(f"hlo.{name}" for name in "add subtract multiply divide remainder".split())
+_PRODUCTS = frozenset(("hlo.dot", "hlo.convolution"))
 _SUMS = frozenset(("hlo.reduce", "hlo.reduce_window", "hlo.scatter", "hlo.select_and_scatter"))
 # The trip count assumed for a loop whose trip count is unknown.
 ASSUMED_TRIPS = 100
@@ -127,18 +128,24 @@ class _Analysis:
         sums = min(unit, UNIT_ROUNDOFF["fp32"])
         # Both executions round the result; a convert rounds only if it narrows the type.
         own = 2.0 * unit**2 / 3.0
-        if op.name in ("hlo.dot", "hlo.convolution"):
-            return own + dot_variance(self._operand_roundoff, float(products_of(op)), sums)
+        if op.name in _PRODUCTS:
+            return own + dot_variance(self._operand_roundoff, float(terms_of(op)), sums)
         if op.name in _FUNCTIONS:
             return own + 2.0 * (_FUNCTION_ULPS * sums) ** 2
         if op.name in _SUMS:
-            return own + _combined(op) * sums**2 / 3.0
+            return own + terms_of(op) * sums**2 / 3.0
         narrows = op.name == "hlo.convert" and unit > _roundoff(op.operands[0].type)
         return own if op.name in _ARITHMETIC or narrows else 0.0
 
 
-def _combined(op: Operation) -> int:
-    """Return the largest number of elements that a reduction combines into one."""
+def terms_of(op: Operation) -> int:
+    """Return the largest number of terms that a product or a reduction sums to one element; 1 for
+    other ops.
+    """
+    if op.name in _PRODUCTS:
+        return products_of(op)
+    if op.name not in _SUMS:
+        return 1
     if op.name == "hlo.reduce":
         shape, _ = shape_and_dtype(op.operands[0].type)
         return math.prod(shape[i] for i in index_list(op, "dimensions"))

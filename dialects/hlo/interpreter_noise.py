@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.interpreter import interpret
-from neuronir.dialects.hlo.interpreter_bounds import TRIGONOMETRIC_RANGE
+from neuronir.dialects.hlo.interpreter_bounds import TRIGONOMETRIC_RANGE, terms_of
 from neuronir.dialects.hlo.semantics.execution import observing
 from neuronir.dialects.hlo.semantics.numeric import NARROW_FLOATS, Value, is_float, widen
 from neuronir.dialects.hlo.semantics.regions import combiner_kind
@@ -44,7 +44,8 @@ _ANGLES = frozenset(("hlo.sine", "hlo.cosine", "hlo.tan"))
 _PRODUCTS = frozenset(("hlo.dot", "hlo.convolution"))
 # The largest deviation of a few runs, times this factor, covers the runs that were not made.
 SAFETY = 8.0
-# Two summation orders of K terms differ by about sqrt(K) roundoffs; K is assumed to be 256.
+# Two orders of a sum of K terms differ by about sqrt(K) roundoffs. This is assumed of every result
+# (K = 256), because several ops may be computed at once.
 _REORDERED = 16.0
 
 
@@ -78,6 +79,7 @@ def reordered(
 ) -> list[list[Array]]:
     """Return the outputs of runs whose fp32 results differ like those of another summation order.
 
+    A sum of K terms is off by up to sqrt(K) roundoffs, any result by up to 16.
     Conversions to a narrow type round the perturbed values, as another execution of the same module
     would: most results keep their bits, and some move by one step. Arithmetic declared in a narrow
     type is perturbed by the roundoff of that type, because a compiler may compute it in fp32.
@@ -85,7 +87,7 @@ def reordered(
     found = []
     for run in range(runs):
         perturb = _Perturbation(np.random.default_rng([1, run]), "fp32", _REORDERED)
-        with observing(perturb.but_conversions):
+        with observing(perturb.but_conversions, perturb.angle):
             found.append(interpret(module, args, entry))
     return found
 
@@ -121,7 +123,7 @@ class _Perturbation:
 
     def __init__(self, rng: np.random.Generator, precision: str, times: float = 1.0) -> None:
         self._rng = rng
-        self._times = times  # error of a result, in fp32 roundoffs
+        self._times = times  # error of a result, in fp32 roundoffs; 1: of rounding only
         self._cast = UNIT_ROUNDOFF[precision]
         self._exact_whole = precision == "fp32"
 
@@ -132,12 +134,8 @@ class _Perturbation:
         sum, which matters if the terms cancel; products of small whole values are exact. Sine,
         cosine and tangent return the value of some angle if the operand exceeds their range.
         """
-        if isinstance(value, tuple):
-            return value
-        if op.name in _ANGLES and is_float(value.dtype):
-            beyond = np.isfinite(value) & (np.abs(widen(value)) > TRIGONOMETRIC_RANGE)
-            any_angle = self._uniform(value.shape) * np.float32(np.pi)
-            return np.where(beyond, any_angle.astype(value.dtype), value)
+        if isinstance(value, tuple) or op.name in _ANGLES:
+            return self.angle(op, value)
         if op.name not in _PRODUCTS:
             return value
         if not is_float(value.dtype) or value.dtype in NARROW_FLOATS:
@@ -145,6 +143,14 @@ class _Perturbation:
         changed = np.asarray(value * (1.0 + self._uniform(value.shape) * self._cast))
         changed = changed.astype(value.dtype)
         return np.where(_whole(value), value, changed) if self._exact_whole else changed
+
+    def angle(self, op: Operation, value: Value) -> Value:
+        """Return any angle for an operand of sine, cosine or tangent beyond their range."""
+        if isinstance(value, tuple) or op.name not in _ANGLES or not is_float(value.dtype):
+            return value
+        beyond = np.isfinite(value) & (np.abs(widen(value)) > TRIGONOMETRIC_RANGE)
+        any_angle = self._uniform(value.shape) * np.float32(np.pi)
+        return np.where(beyond, any_angle.astype(value.dtype), value)
 
     def __call__(self, op: Operation, value: Value) -> Value:
         if isinstance(value, tuple) or op.name in _EXACT:
@@ -157,7 +163,7 @@ class _Perturbation:
             return value
         unit = float(ml_dtypes.finfo(value.dtype).eps) / 2.0
         if value.dtype not in NARROW_FLOATS:
-            unit *= self._times
+            unit *= self._errors(op)
         if op.name in _PRODUCTS:
             # Relative to the largest element: a small element may be a sum that cancels.
             size = float(np.max(np.abs(widen(value)), initial=0.0))
@@ -172,6 +178,10 @@ class _Perturbation:
         limit = min(_MASK, float(ml_dtypes.finfo(value.dtype).max) / 4.0)
         kept = ~(np.abs(wide) < limit)
         return np.where(kept | _whole(value), value, rounded)
+
+    def _errors(self, op: Operation) -> float:
+        """Return the largest error of an fp32 result in roundoffs."""
+        return max(self._times, terms_of(op) ** 0.5) if self._times > 1.0 else 1.0
 
     def but_conversions(self, op: Operation, value: Value) -> Value:
         """Perturb a result as `__call__` does, except that of a conversion."""

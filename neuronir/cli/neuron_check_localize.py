@@ -58,7 +58,9 @@ def finding_text(found: "Finding", model: str) -> str:
         lines.append(f"all outputs agree with the interpreter on {model}")
         return "\n".join(lines) + "\n"
     lines.append(f"{found.compiles} compiles")
-    if found.first is None:
+    if found.wrong_pass:
+        lines.append(f"first wrong: pass {found.wrong_pass}, by the interpreter after it")
+    elif found.first is None:
         lines.append("no value that could be watched is wrong")
     else:
         assert found.first.report is not None

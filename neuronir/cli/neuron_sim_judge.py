@@ -67,21 +67,22 @@ def _precision_report(args: Namespace, run: Run, reference: Mapping[str, Array])
 
 
 def _compile_report(args: Namespace, run: Run) -> Report:
-    """Compare with the interpreter on the model, lowered to phase hlo with the options of the
-    program.
+    """Compare with the interpreter on the model, as hlo-auto-cast makes it with the options of the
+    program, and that with the model.
     """
     from neuronir.cli.cc_compile import load_weights
-    from neuronir.driver.judge import arguments_of, judge_compile, lowered_as
+    from neuronir.driver.judge import arguments_of, judge_compile
+    from neuronir.driver.specification import specified_as
 
     entries = load_npz(args.inputs) if args.inputs is not None else {}
     weights = load_weights(args.weights) if args.weights is not None else {}
-    module = lowered_as(run.program, args.model, weights)
+    specification = specified_as(run.program, args.model, weights)
     try:
-        arguments = arguments_of(module, {**entries, **weights})
+        arguments = arguments_of(specification.lowered, {**entries, **weights})
     except KeyError as error:
         raise NeuronError(
             "NIR_SIM030",
             f"{args.inputs} lacks {error.args[0]}, an argument of {args.model}",
             help="include the arguments that were bound with --weights",
         ) from None
-    return judge_compile(module, arguments, run.outputs)
+    return judge_compile(specification, arguments, run.outputs)

@@ -1,29 +1,30 @@
 """Find the first op at which compiled values deviate from the reference.
 
-A value is watched by compiling the program with it as an additional output. The reference is the
-interpreter on the module in phase hlo, which contains the roundings of hlo-auto-cast;
-`judge_compile` defines the bounds. A watched compile counts only if the wrong outputs are still
-wrong. Otherwise watching has hidden the error, and the value is skipped.
+If a pass of phase hlo changes the values, it is named. Otherwise values are watched: the program
+is compiled with them as additional outputs. The reference is the interpreter on the module in phase
+hlo, which contains the roundings of hlo-auto-cast; `judge_module` defines the bounds. A watched
+compile counts only if the wrong outputs are still wrong. Otherwise watching has hidden the error,
+and the value is skipped.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 
-import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import BlockArgument, Operation, OpResult
 
-from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.dialects.support.compare import OutputReport, Report
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import file_line_col, source_name
 from neuronir.dialects.support.npz import Array
 from neuronir.driver.compiler import compile_file, compile_module
-from neuronir.driver.judge import arguments_of, judge_compile
+from neuronir.driver.judge import arguments_of, judge_compile, judge_module, results_of
 from neuronir.driver.options import CompileOptions
 from neuronir.driver.pass_runner import RunFailure
 from neuronir.driver.result import CompiledResult
+from neuronir.driver.specification import specify
 from neuronir.driver.watch import (
     ancestors,
     block_of,
@@ -33,6 +34,7 @@ from neuronir.driver.watch import (
     values_of,
     watched,
 )
+from neuronir.driver.wrong_pass import wrong_pass
 from neuronir.targets.registry import get_target
 from neuronir.targets.simulator.functional import run
 from neuronir.targets.simulator.program_data import choose_inputs
@@ -61,8 +63,9 @@ class Value:
 class Finding:
     """Where values deviate from the reference.
 
-    `outputs` compares the outputs of the program. `first` is the first wrong value, or None if the
-    outputs are right. `inputs` are the right values from which it was computed. `fused` are right
+    `outputs` compares the outputs of the program. `wrong_pass` is the first pass of phase hlo that
+    changes the values, or "". `first` is the first wrong value, or None if the outputs are right
+    or a pass is wrong. `inputs` are the right values from which it was computed. `fused` are right
     values in between that the binary never stores. `skipped` are values that could not be watched.
     `watched_alone` means that the binary fuses `first` away, too.
     """
@@ -76,6 +79,7 @@ class Finding:
     watched_alone: bool = False
     compiles: int = 1
     arguments: Sequence[Array] = ()
+    wrong_pass: str = ""
 
     def op(self, number: int) -> Operation:
         """Return an op of the entry function by its number."""
@@ -127,8 +131,10 @@ class _Search:
         self.entries = {**inputs, **options.weights}
         self.path = path
         self.progress = progress
-        lowered = compile_file(path, target, replace(options, compile_to="hlo"))
-        self.module = lowered.module
+        self.compile_whole = partial(compile_file, path, target)
+        self.given = options
+        self.specification = specify(self.compile_whole, options)
+        self.module = self.specification.lowered
         try:
             self.arguments = arguments_of(self.module, self.entries)
         except KeyError as error:
@@ -146,9 +152,13 @@ class _Search:
         """Return the search."""
         result = self.compiled(self.module)
         assert result.program is not None
-        outputs = judge_compile(self.module, self.arguments, self.simulated(result))
+        simulated = self.simulated(result)
+        outputs = judge_compile(self.specification, self.arguments, simulated)
         if outputs.ok:
             return Finding(self.module, outputs, compiles=self.compiles)
+        name = wrong_pass(self.compile_whole, self.given, self.arguments)
+        if name:
+            return Finding(self.module, outputs, compiles=self.compiles, wrong_pass=name)
         self.wrong = [i for i, output in enumerate(outputs.outputs) if not output.ok]
         tiling = "always" if result.tiled else "never"
         # A value that cannot be watched is skipped, whatever the reason.
@@ -261,7 +271,7 @@ class _Search:
             return Value(number, State.SKIPPED, why=f"[{error.code}] {error.message}")
         except RunFailure as failure:
             return Value(number, State.SKIPPED, why=failure.diagnostic.text)
-        report = judge_compile(module, self.arguments, outputs)
+        report = judge_module(module, self.arguments, outputs)
         count = len(self.ops[number].results)
         own, mine = report.outputs[:-count], report.outputs[-count:]
         bad = next((one for one in mine if not one.ok), None)
@@ -297,9 +307,8 @@ def first_inputs(finding: Finding) -> dict[str, Array]:
     operands = list(op.operands)
     ops = list(block_of(finding.module).ops)
     makers = [ops.index(v.owner) for v in operands if isinstance(v.owner, Operation)]
-    with np.errstate(all="ignore"):
-        own = len(interpret(finding.module, arguments))
-        found = interpret(watched(finding.module, [*makers, finding.first.number]), arguments)[own:]
+    own = len(outputs_of(finding.module))
+    found = results_of(watched(finding.module, [*makers, finding.first.number]), arguments)[own:]
     results = iter(found)
     arrays: dict[str, Array] = {}
     for i, operand in enumerate(operands):

@@ -3,6 +3,7 @@ sizes, or with all of their layers on a small image or a short sequence.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from benchmarks.measure import inputs_of
 from neuronir.dialects.nc.instruction import Program
 from neuronir.driver import CompileOptions, compile_text
 from neuronir.driver.judge import judge_compile
+from neuronir.driver.specification import specify
 from neuronir.targets.registry import get_target
 from neuronir.targets.simulator.functional import Options, run
 from neuronir.targets.simulator.noise import judge_precision
@@ -46,8 +48,8 @@ def computed(network: Network, *shape: int, dtype: Any = np.float32) -> Computed
     assert program is not None
     inputs = inputs_of(program, args)  # a network may have weights that no result depends on
     outputs = run(program, inputs, INF1.machine, Options()).outputs
-    lowered = compile_text(text, "inf1", CompileOptions(compile_to="hlo")).module
-    kept = judge_compile(lowered, args, outputs)
+    specification = specify(partial(compile_text, text, "inf1"), CompileOptions())
+    kept = judge_compile(specification, args, outputs)
     assert kept.ok, kept.render()
     return Computed(text, program, args, inputs, outputs)
 

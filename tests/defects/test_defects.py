@@ -6,6 +6,7 @@ XLA's CPU backend is the oracle, stored references where a program has them.
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from neuronir.dialects.hlo.interpreter_bounds import TRIGONOMETRIC_RANGE
 from neuronir.dialects.support.npz import load_npz, numbered
 from neuronir.driver import CompileOptions, compile_text
 from neuronir.driver.judge import judge_compile
+from neuronir.driver.specification import specify
 from tests.corpus import program_args
 from tests.defects.programs import (
     bound,
@@ -240,9 +242,9 @@ def test_hf_whisper_tiny_bound() -> None:
     args = program_args(path)
     weights = bound({i: args[i] for i, name in enumerate(names) if name.startswith("[0]")})
     program = compiled(path.read_text(), auto_cast="matmult", weights=weights)
-    options = CompileOptions(auto_cast="matmult", weights=weights, compile_to="hlo")
-    lowered = compile_text(path.read_text(), "trn1", options).module
-    report = judge_compile(lowered, args, outputs_of(program, args))
+    options = CompileOptions(auto_cast="matmult", weights=weights)
+    specification = specify(partial(compile_text, path.read_text(), "trn1"), options)
+    report = judge_compile(specification, args, outputs_of(program, args))
     assert report.ok, report.render()
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from neuronir.driver import CompiledResult, CompileOptions, compile_file, pipeli
 from neuronir.driver.judge import judge_compile
 from neuronir.driver.module_input import Chunk, parse
 from neuronir.driver.pipelined import PipelinedResult, compile_pipelined
+from neuronir.driver.specification import specify
 from neuronir.driver.weights import entry_function
 from neuronir.passes.hlo.stages.costs import bytes_of, live_bytes, unit_costs
 from neuronir.passes.hlo.stages.cuts import Cuts, find_cuts
@@ -108,8 +110,8 @@ def check(
     result = compile_pipelined(str(path), target, options, cores)
     machine = get_machine(target)
     outputs = run_pipeline(result.pipeline, given(result, arguments), machine).outputs
-    whole = compile_file(str(path), target, replace(options, compile_to="hlo"))
-    assert judge_compile(whole.module, arguments, outputs).ok
+    specification = specify(partial(compile_file, str(path), target), options)
+    assert judge_compile(specification, arguments, outputs).ok
     return result
 
 

@@ -13,8 +13,9 @@ import pytest
 from neuronir.cli import neuron_sim, neuronx_cc
 from neuronir.dialects.support.npz import load_arrays, load_npz, npz_bytes
 from neuronir.driver import compile_text
-from neuronir.driver.judge import judge_compile, lowered_as
+from neuronir.driver.judge import judge_compile
 from neuronir.driver.phases import PHASES
+from neuronir.driver.specification import specified_as
 from neuronir.targets.neff.reader import read_neff
 from neuronir.targets.registry import get_target
 from neuronir.targets.simulator.functional import run as simulate
@@ -109,12 +110,13 @@ def test_a_fault_of_the_compiler_is_seen_at_the_same_roundings(
     entries = load_npz(files[1])
     entries["arg2"] = entries["arg2"] * np.float32(1.002)
     program = read_neff(files[3])
-    module = lowered_as(program, files[0], {})
+    specification = specified_as(program, files[0], {})
     machine = get_target("trn1").machine
     inputs = [entries[f"arg{v.index}"] for v in program.variables if v.kind == "input"]
     wrong = simulate(program, inputs, machine).outputs
     exact = load_npz(files[1])
-    assert not judge_compile(module, [exact[f"arg{i}"] for i in range(len(exact))], wrong).ok
+    arguments = [exact[f"arg{i}"] for i in range(len(exact))]
+    assert not judge_compile(specification, arguments, wrong).ok
     assert judge_precision(program, inputs, machine, wrong, {"out0": dense_result()}).ok
 
 

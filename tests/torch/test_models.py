@@ -1,6 +1,7 @@
 """Networks of transformers and torchvision on the simulated trn1, against torch and against JAX."""
 
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,10 @@ from torch.utils import _pytree as pytree  # noqa: E402
 import neuronir  # noqa: E402
 import neuronir.torch as torch_neuronx  # noqa: E402
 from benchmarks.corpus import models  # noqa: E402
-from neuronir.dialects.hlo.interpreter import entry_signature  # noqa: E402
 from neuronir.driver import CompileOptions  # noqa: E402
 from neuronir.driver.compiler import compile_file, compile_model  # noqa: E402
 from neuronir.driver.judge import judge_compile  # noqa: E402
+from neuronir.driver.specification import specify  # noqa: E402
 from neuronir.frontends.torch import import_torch  # noqa: E402
 from neuronir.frontends.torch.export import export  # noqa: E402
 from neuronir.frontends.torch.model import TorchModel  # noqa: E402
@@ -52,11 +53,9 @@ def test_network(name: str, cast: str) -> None:
     wanted = {f"out{i}": x for i, x in enumerate(_results(model, inputs))}
     report = judge(import_torch(program).module, found, arrays, wanted, cast)
     assert report.ok, report.render()
-    options = CompileOptions(auto_cast=cast, compile_to="hlo")
-    module = compile_model(TorchModel(program), "trn1", options).module
-    types = [dtype for _, dtype in entry_signature(module)]
-    given = [a.astype(t) for a, t in zip(arrays, types, strict=True)]
-    report = judge_compile(module, given, found)
+    compile_ = partial(compile_model, TorchModel(program), "trn1")
+    specification = specify(compile_, CompileOptions(auto_cast=cast))
+    report = judge_compile(specification, arrays, found)
     assert report.ok, report.render()
 
 
