@@ -109,6 +109,45 @@ def _fenced_text(text: str) -> str:
     return "\n".join(lines)
 
 
+_WINDOW = re.compile(r"window=\{([^}]*)\}")
+
+
+def uncut(instrs: Sequence[Instr], shapes: dict[str, Shape]) -> list[Instr]:
+    """The instructions with a pad of its own for each convolution that cuts its input: XLA reads
+    beyond an input with negative padding. Pads dilate, too. `shapes` are those of the operands."""
+    found: list[Instr] = []
+    for instr in instrs:
+        window = _WINDOW.search(instr.attributes)
+        if instr.opcode != "convolution" or window is None or "-" not in window[1]:
+            found.append(instr)
+            continue
+        parts = dict(part.split("=") for part in window[1].split())
+        labels = instr.attributes.split("dim_labels=")[1].split("_")[0]
+        around = [list(map(int, part.split("_"))) for part in parts.pop("pad").split("x")]
+        gaps = [
+            int(n) - 1 for n in parts.pop("lhs_dilate", "x".join("1" for _ in around)).split("x")
+        ]
+        first, second = instr.operands
+        dims, padding = list(shapes[first].dims), []
+        for k, letter in enumerate(labels):
+            low, high, gap = (
+                (*around[int(letter)], gaps[int(letter)]) if letter.isdigit() else (0, 0, 0)
+            )
+            dims[k] += low + high + max(dims[k] - 1, 0) * gap
+            padding.append(f"{low}_{high}_{gap}")
+        shape = Shape(shapes[first].dtype, tuple(dims))
+        names = [f"{instr.name}_{end}" for end in ("z", "p", "f")]
+        found += [
+            Instr(names[0], "constant", (Shape(shape.dtype),), literal="0"),
+            Instr(names[1], "pad", (shape,), (first, names[0]), f", padding={'x'.join(padding)}"),
+            Instr(names[2], "opt-barrier", (shape,), (names[1],)),
+        ]
+        inside = " ".join(f"{key}={value}" for key, value in parts.items())
+        attributes = instr.attributes.replace(window[0], f"window={{{inside}}}")
+        found.append(replace(instr, operands=(names[2], second), attributes=attributes))
+    return found
+
+
 def values(program: Program) -> dict[str, Array]:
     """Each value by the name of its instruction; `NAME_s` is the scale of a sum or dot."""
     program = opened(program)
@@ -116,7 +155,9 @@ def values(program: Program) -> dict[str, Array]:
     names = [i.name for i in program.instrs if len(i.shapes) == 1]
     names += [f"{name}_s" for name in extra]
     last = [instr for made in extra.values() for instr in made]
-    text = fenced(program).text(names, last)
+    shapes = {i.name: i.shapes[0] for i in (*program.instrs, *last)}
+    program = replace(program, instrs=uncut(program.instrs, shapes))
+    text = fenced(program).text(names, uncut(last, shapes))
     try:
         outputs = run_xla(text, program.arguments(), quick=True)
     except Exception:  # Some products are only there for code that is optimised.

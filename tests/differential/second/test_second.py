@@ -111,3 +111,27 @@ def test_literals_of_64_bits_are_read_exactly() -> None:
     """Numbers on both sides of 2^63 in one literal."""
     array = np.array([7461732757248280023, 2**64 - 1, 2**63 + 1], np.uint64)
     assert array_of(literal(array), Shape("u64", (3,))).tolist() == array.tolist()
+
+
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_convolutions_cut_their_input_in_the_reference(dilation: int) -> None:
+    """XLA reads rows beyond an input that negative padding cuts."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(2, 4, 1, 3)).astype(np.float32)
+    kernel = rng.normal(size=(3, 3, 1, 1)).astype(np.float32)
+    rows = 3 * dilation - 1
+    window = (
+        f", window={{size=3x1 pad=-1_1x0_0 lhs_dilate={dilation}x1}}, dim_labels=b01f_i01o->b01f"
+    )
+    shape = Shape("f32", (2, rows, 1, 1))
+    instrs = [
+        Instr("x", "parameter", (Shape("f32", x.shape),)),
+        Instr("k", "parameter", (Shape("f32", kernel.shape),)),
+        Instr("c", "convolution", (shape,), ("x", "k"), window, rule="dot", terms=9),
+    ]
+    found = values(Program(instrs, ["c"], {"x": x, "k": kernel}))
+    wide = np.zeros((2, 3 * dilation + 2, 1, 3), np.float32)
+    wide[:, : 3 * dilation + 1 : dilation] = x
+    wide = wide[:, 1:]
+    expected = sum(wide[:, d : d + rows] @ kernel[:, d, 0] for d in range(3))
+    np.testing.assert_allclose(found["c"], expected, rtol=1e-5, atol=1e-5)
