@@ -140,6 +140,45 @@ def test_what_is_made_of_the_result_of_a_product(made: str) -> None:
     assert not failures(text, args)
 
 
+FUSED = {
+    "a root": ("r = f32[29,4,2,3] rsqrt(v)",),
+    "a root that a cast follows": ("q = f32[29,4,2,3] rsqrt(v)", "r = f16[29,4,2,3] convert(q)"),
+    "a cast": (
+        "c = f32[] constant(1e6)",
+        "m = f32[29,4,2,3] broadcast(c), dimensions={}",
+        "p = f32[29,4,2,3] multiply(v, m)",
+        "r = f16[29,4,2,3] convert(p)",
+    ),
+    "a masked bias": (
+        "b = f32[3] constant({0, -inf, 1})",
+        "m = f32[29,4,2,3] broadcast(b), dimensions={3}",
+        "r = f32[29,4,2,3] add(v, m)",
+    ),
+    "a masked argument": (
+        "m = f32[29,4,2,3] parameter(2)",
+        "r = f32[29,4,2,3] add(v, m)",
+    ),
+}
+"""What the eviction of a convolution computes."""
+
+
+@pytest.mark.parametrize("case", FUSED)
+def test_what_is_fused_into_a_convolution(case: str) -> None:
+    """The result is turned for its memory; each infinity or NaN stays in its place."""
+    text = entry(
+        "x = f32[2,31,1,48] parameter(0)",
+        "k = f32[16,3,3,3] parameter(1)",
+        "v = f32[29,4,2,3] convolution(x, k), window={size=3x3 pad=0_0x2_3}, "
+        "dim_labels=b01f_i01o->01bf, feature_group_count=3",
+        *FUSED[case],
+    )
+    rng = np.random.default_rng(0)
+    shapes = [(2, 31, 1, 48), (16, 3, 3, 3), (29, 4, 2, 3)]
+    args = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+    args[2][rng.random(args[2].shape) < 0.05] = -np.inf
+    assert not failures(text, args[: text.count("parameter(")])
+
+
 SMALL = {"f8e4m3": (ml_dtypes.float8_e4m3, 200), "f16": (np.float16, 4e4)}
 
 

@@ -10,7 +10,7 @@ introduces or tests for.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import f16
@@ -53,26 +53,58 @@ _REDUCTIONS = frozenset(("hlo.reduce", "hlo.reduce_window"))
 
 
 def mark_special(state: Lowering, op: Operation) -> None:
-    """Record whether the results may contain infinities or NaN.
+    """Record whether the results of `op`, and of the users fused into it, may contain infinities or
+    NaN.
 
-    Results that a dot reads are finite if `op` maps masks to finite values. Nothing is known about
+    Results that a dot reads are finite if an op maps masks to finite values. Nothing is known about
     other results: the minimum of an argument may be minus infinity, and the exponential of NaN is
     NaN.
     """
+    inside: set[SSAValue] = set()  # such values of fused ops, some of which are never stored
+    for one in _with_fused(state, op):
+        if _special_results(state, one, inside):
+            inside.update(one.results)
+            for result in one.results:
+                value: Value | None = state.values.get(result)
+                while value is not None:  # the source of the view may have been made for it
+                    value.special = True
+                    value = value.source
+
+
+def _with_fused(state: Lowering, op: Operation) -> list[Operation]:
+    """Return an op that was just lowered and the users that it computed, each after its operands.
+
+    No other user can have been lowered yet.
+    """
+    out: list[Operation] = []
+    seen: set[Operation] = set()
+    stack = [(op, False)]
+    while stack:
+        one, left = stack.pop()
+        if left:
+            out.append(one)
+        elif one not in seen:
+            seen.add(one)
+            stack.append((one, True))
+            users = (use.operation for result in one.results for use in result.uses)
+            stack.extend((user, False) for user in users if user in state.done)
+    return out[::-1]
+
+
+def _special_results(state: Lowering, op: Operation, inside: Set[SSAValue]) -> bool:
+    """Return whether an op makes infinities or NaN, or passes on those that it reads."""
     if op.name == "hlo.compare":
-        return
-    if op.name in FINITE_RESULTS and any(r in state.products.multiplied for r in op.results):
-        return
+        return False
+    multiplied = any(r in state.products.multiplied for r in op.results)
+    if op.name in FINITE_RESULTS and multiplied:
+        return False
     read = list(op.operands)
     if op.name in _REDUCTIONS:
         read = read[: len(read) // 2]  # an initial value of minus infinity is the identity
-    made = makes_special(op) and not any(r in state.products.multiplied for r in op.results)
-    if made or any(state.values[v].may_be_special() for v in read if v in state.values):
-        for result in op.results:
-            value: Value | None = state.values.get(result)
-            while value is not None:  # the source of the view may have been made for it
-                value.special = True
-                value = value.source
+    if makes_special(op) and not multiplied:
+        return True
+    known = (state.values[v] for v in read if v in state.values)
+    return any(v in inside for v in read) or any(value.may_be_special() for value in known)
 
 
 def makes_special(op: Operation) -> bool:

@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from neuronir.dialects.hlo.control_flow import TupleOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.passes.lowering.conversion.memory import result_in_hbm, store
+from neuronir.passes.lowering.conversion.special import mark_special
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.layouts.values import new_value
 from neuronir.passes.lowering.products.blocked import lower_blocked
@@ -65,8 +66,8 @@ def _lower_product(state: Lowering, op: Operation) -> None:
     ssa = op.results[0]
     target = result_in_hbm(state, ssa)
     lower_blocked(state, op, target)
-    special = any(state.value(v).may_be_special() for v in op.operands)
-    _set_in_hbm(state, ssa, target, special)
+    _set_in_hbm(state, ssa, target, False)
+    mark_special(state, op)
     state.done.add(op)
 
 
