@@ -2,12 +2,14 @@
 
 import argparse
 import itertools
+import json
 import sys
 import time
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from tests.differential.second.generate import BUILDS, Build, build
 from tests.differential.second.judge import Configuration, Outcome, judge
@@ -57,6 +59,26 @@ def outcomes(
                     yield seed, other, judge(one, other, found)
 
 
+def logged(log: Path | None) -> set[int]:
+    """The seeds whose outcome a log has."""
+    if log is None or not log.exists():
+        return set()
+    return {json.loads(line)["seed"] for line in log.read_text().splitlines()}
+
+
+def write(log: Path, seed: int, configuration: Configuration, outcome: Outcome) -> None:
+    """Append an outcome to a log."""
+    row = {
+        "seed": seed,
+        "configuration": str(configuration),
+        "kind": outcome.kind,
+        "cause": outcome.cause,
+        "seconds": round(outcome.seconds, 2),
+    }
+    with log.open("a") as file:
+        file.write(json.dumps(row) + "\n")
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Print the outcomes that are not right, then counts; status 1 where a result is wrong."""
     parser = argparse.ArgumentParser(prog="tests.differential.second", description=__doc__)
@@ -76,6 +98,12 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--everywhere", action="store_true", help="bad seeds: try all of them")
     parser.add_argument("--without", default="", help="leave programs with one of these words out")
     parser.add_argument("--refused", action="store_true", help="print what is refused")
+    parser.add_argument(
+        "--log",
+        type=Path,
+        metavar="FILE",
+        help="append each outcome to this file as a line of JSON, and skip the seeds it has",
+    )
     parser.add_argument("--show", action="store_true", help="print the programs and details")
     parser.add_argument("--minimise", action="store_true", help="shrink each bad program")
     args = parser.parse_args(words)
@@ -91,14 +119,17 @@ def main(words: Sequence[str] | None = None) -> int:
     counts: dict[Configuration, Counter[str]] = defaultdict(Counter)
     codes: Counter[str] = Counter()
     began = time.process_time()
+    known = logged(args.log)
     for seed, configuration, outcome in outcomes(
-        range(low, high),
+        [seed for seed in range(low, high) if seed not in known],
         chosen,
         args.everywhere,
         [w for w in args.without.split(",") if w],
         BUILDS[args.kind],
     ):
         counts[configuration][outcome.kind] += 1
+        if args.log is not None:
+            write(args.log, seed, configuration, outcome)
         if outcome.kind == "refused":
             codes[f"{configuration.target} {outcome.cause}"] += 1
         if outcome.kind not in ("right", "refused") or (args.refused and outcome.kind != "right"):

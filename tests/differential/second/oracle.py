@@ -78,10 +78,11 @@ def opened(program: Program) -> Program:
 
 def fenced(program: Program) -> Program:
     """The program with barriers ahead of what slices at computed starts: XLA joins two such slices
-    to one, whose start is the sum in the type of the second start, and clamps only that."""
+    to one, whose start is the sum in the type of the second start, and clamps only that. It ends
+    the process where it joins a reversal with a map."""
     instrs: list[Instr] = []
     for instr in program.instrs:
-        if instr.opcode in ("dynamic-slice", "gather"):
+        if instr.opcode in ("dynamic-slice", "gather", "reverse"):
             first, *rest = instr.operands
             shapes = next(i.shapes for i in instrs if i.name == first)
             fence = Instr(f"{instr.name}_f", "opt-barrier", shapes, (first,))
@@ -92,7 +93,7 @@ def fenced(program: Program) -> Program:
     return replace(program, instrs=instrs)
 
 
-_SLICED = re.compile(r"^  (?:ROOT )?(\w+) = \S+ (?:dynamic-slice|gather)\((\w+),")
+_SLICED = re.compile(r"^  (?:ROOT )?(\w+) = \S+ (?:dynamic-slice|gather|reverse)\((\w+),")
 
 
 def _fenced_text(text: str) -> str:
@@ -148,6 +149,24 @@ def uncut(instrs: Sequence[Instr], shapes: dict[str, Shape]) -> list[Instr]:
     return found
 
 
+def widened(instrs: Sequence[Instr], shapes: dict[str, Shape]) -> list[Instr]:
+    """The instructions with operands of dots converted to f32 where the results are: XLA lacks
+    some such products of narrow floats, all of which are exact in f32."""
+    found: list[Instr] = []
+    for instr in instrs:
+        if instr.opcode == "dot" and instr.shape.dtype == "f32":
+            names = []
+            for k, name in enumerate(instr.operands):
+                if shapes[name].floating and shapes[name].dtype != "f32":
+                    wide = Shape("f32", shapes[name].dims)
+                    found.append(Instr(f"{instr.name}_w{k}", "convert", (wide,), (name,)))
+                    name = f"{instr.name}_w{k}"
+                names.append(name)
+            instr = replace(instr, operands=tuple(names))
+        found.append(instr)
+    return found
+
+
 def values(program: Program) -> dict[str, Array]:
     """Each value by the name of its instruction; `NAME_s` is the scale of a sum or dot."""
     program = opened(program)
@@ -156,8 +175,8 @@ def values(program: Program) -> dict[str, Array]:
     names += [f"{name}_s" for name in extra]
     last = [instr for made in extra.values() for instr in made]
     shapes = {i.name: i.shapes[0] for i in (*program.instrs, *last)}
-    program = replace(program, instrs=uncut(program.instrs, shapes))
-    text = fenced(program).text(names, uncut(last, shapes))
+    instrs, last = (widened(uncut(part, shapes), shapes) for part in (program.instrs, last))
+    text = fenced(replace(program, instrs=instrs)).text(names, last)
     try:
         outputs = run_xla(text, program.arguments(), quick=True)
     except Exception:  # Some products are only there for code that is optimised.

@@ -1,13 +1,15 @@
 """Random programs of the second generator are right or refused by name, as XLA judges them."""
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.differential.second.__main__ import CASTS, EVERY, OPTLEVELS, outcomes
+from tests.differential.second.__main__ import CASTS, EVERY, OPTLEVELS, main, outcomes
 from tests.differential.second.generate import program
 from tests.differential.second.judge import Configuration, judge
 from tests.differential.second.oracle import values
@@ -135,3 +137,20 @@ def test_convolutions_cut_their_input_in_the_reference(dilation: int) -> None:
     wide = wide[:, 1:]
     expected = sum(wide[:, d : d + rows] @ kernel[:, d, 0] for d in range(3))
     np.testing.assert_allclose(found["c"], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", [301736, 303382])
+def test_the_reference_computes_what_xla_alone_does_not(seed: int) -> None:
+    """A product of bf16 whose result is f32; a reversal of a map, which ended the process."""
+    one = program(seed)
+    assert set(one.roots) <= set(values(one))
+
+
+def test_a_log_is_not_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--seeds", "0:3", "--target", "trn1", "--log", str(tmp_path / "log")]
+    assert main(words) == 0
+    rows = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [row["seed"] for row in rows] == [0, 1, 2]
+    capsys.readouterr()
+    assert main([*words[:1], "0:4", *words[2:]]) == 0
+    assert "all: 1 " in capsys.readouterr().out
