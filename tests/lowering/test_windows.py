@@ -32,6 +32,9 @@ INITIAL = (
     ("9,4", "size=1x1", "maximum", "f32", "0.5"),  # the operand itself
     ("2,5,1", "size=1x3x1 pad=1_2x3_2x0_0", "maximum", "s32", "1"),  # too many pieces at once
     ("32,5,1", "size=1x2x1 stride=1x2x2 pad=0_0x1_0x0_2", "maximum", "s32", "0"),  # pads twice
+    # running results of columns whose last tile has fewer partitions, both ways
+    ("3,129", "size=3x1 pad=0_2x0_0", "maximum", "f32", "0.5"),
+    ("2,5,129", "size=1x5x1 pad=0_0x4_0x0_0", "add", "f32", "2"),
 )
 
 

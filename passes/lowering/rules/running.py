@@ -16,7 +16,7 @@ from neuronir.passes.lowering.layouts.layout import (
     split_at,
 )
 from neuronir.passes.lowering.layouts.values import Partition, Value, new_value
-from neuronir.passes.lowering.layouts.views import numbers_of
+from neuronir.passes.lowering.layouts.views import Dim, chunks
 from neuronir.passes.lowering.rules.reduce import neutral
 from neuronir.passes.lowering.state import Lowering
 
@@ -85,16 +85,17 @@ def scan_rows(
     if isinstance(begin, float):
         numbers["initial"] = begin
     sources = [_filled(state, f, out.partitions) if isinstance(f, float) else f for f in operands]
-    for place in numbers_of(rest):
+    for one in chunks([Dim(a, ()) for a in rest], out.partitions, 0, 1):
+        count = one.partitions
         dst, *views = (
-            replace(f, free=((0, row.size),))
+            replace(f, free=((0, row.size),), partitions=count)
             if isinstance(f, View)
-            else _row(f.at(place, out.partitions, ()), step or 0, row.size, backwards=backwards)
+            else _row(f.at(one.number, count, ()), step or 0, row.size, backwards=backwards)
             for f, step in zip((out, *sources), steps, strict=True)
         )
         first = None
         if not isinstance(begin, float):
-            first = begin.at(place, out.partitions, ((1, 1),))
+            first = begin.at(one.number, count, ((1, 1),))
         state.emitter.emit("tensor_tensor_scan", [dst], [*views, first], numbers, Engine.DVE)
     return True
 
