@@ -93,6 +93,22 @@ def hull_over(ap: AccessPattern, bounds: Mapping[int, tuple[int, int]]) -> tuple
     return low + shape.low, high + shape.high
 
 
+def shape_over(ap: AccessPattern, bounds: Mapping[int, tuple[int, int]]) -> tuple[Shape, int]:
+    """Return the bytes that `ap` touches for some values of its symbols, and their address.
+
+    A register r from 0 to 2 in the address of a row, `4 * r + 100`, is a dimension of 3 rows.
+    """
+    size, address = ap.dtype.size, ap.address.const
+    dims = [(stride * size, count) for stride, count in ap.free]
+    if ap.space == Space.HBM:
+        dims.append((ap.partition_stride, ap.partitions))
+    for symbol, coefficient in ap.address.terms:
+        low, high = bounds[symbol]
+        address += low * coefficient
+        dims.append((coefficient, high - low + 1))
+    return _shape(size, tuple(dims)), address
+
+
 def affine_range(value: Affine, bounds: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
     """Return the lowest and highest value if each symbol lies within its (inclusive) bounds."""
     low = high = value.const

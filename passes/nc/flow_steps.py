@@ -6,11 +6,12 @@ through a function (value_flow.py).
 """
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 from xdsl.ir import Operation
 
 from neuronir.dialects.nc.enums import AluOp, Engine, Space
-from neuronir.dialects.nc.footprint import is_dense
+from neuronir.dialects.nc.footprint import Shape, is_dense, shape_over
 from neuronir.dialects.nc.instruction import REGISTER, AccessPattern, Instruction
 from neuronir.passes.nc.flow_memory import FlowMemory
 from neuronir.passes.nc.flow_paint import run
@@ -21,6 +22,7 @@ from neuronir.passes.nc.spill_writer import SPILL
 
 _DMA = int(Engine.DMA0)
 _NO_MATTER = frozenset({"reuse", "register"})
+_MOST_ROWS = 1 << 12  # rows of an access with a computed address, without its gaps
 
 PLAIN, FILL, LOAD, MOVE = range(4)
 """Kinds of steps: a computation, or one that fills memory with values of a known source."""
@@ -160,8 +162,9 @@ class FlowProgram:
         if registers:
             loops = tuple(t for t in terms if t[0] >= LOOP)
             near = Place(None, -1, -1, start, stop, shape, const, loops)
-            const, terms = access.low - base, ()
-            shape = run(access.high - access.low)
+            terms = ()
+            shape, const = self._reach(access)
+            const -= base
         if memory is None:
             return Place(None, source, -1, start, stop, shape, const, terms)
         if spilled and pattern.partition_stride > 0 and not terms:
@@ -171,6 +174,16 @@ class FlowProgram:
             shape = run(pattern.elements * pattern.dtype.size)
         number = -1 if terms else memory.place(start, stop, const, shape)
         return Place(memory, -1, number, start, stop, shape, const, terms, near, registers)
+
+    def _reach(self, access: Access) -> tuple[Shape, int]:
+        """Return the bytes of an access for some values of its symbols, and their address.
+
+        Rows far apart keep their gaps, which other instructions may write in any order.
+        """
+        shape, address = shape_over(access.pattern, self.listing.bounds)
+        if prod(count for _, count in shape.dims) > _MOST_ROWS:
+            return run(access.high - access.low), access.low
+        return shape, address
 
     def _home(self, number: int) -> _Home:
         """Return the memory of a buffer (None if nothing ever writes it), else the variable, where

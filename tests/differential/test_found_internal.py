@@ -47,3 +47,12 @@ def test_two_starts_are_loaded_in_another_order() -> None:
     starts = [np.uint32(2), np.uint32(12)]
     args: list[Any] = [a, *ends, c, e, f, *starts]
     check(text, args, 1e-5, optlevel=3)
+
+
+def test_the_gaps_of_rows_at_a_computed_start_are_written_in_any_order() -> None:
+    """The columns between the rows of the slice are written after it is read."""
+    text = entry("""  a = s32[4,511] iota(), iota_dimension=0
+  i = s32[] parameter(0)
+  j = s32[] constant(191)
+  ROOT r = s32[2,256] dynamic-slice(a, i, j), dynamic_slice_sizes={2,256}""")
+    check(text, [np.int32(1)], 0.0, optlevel=1)
