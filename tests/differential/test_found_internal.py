@@ -55,4 +55,4 @@ def test_the_gaps_of_rows_at_a_computed_start_are_written_in_any_order() -> None
   i = s32[] parameter(0)
   j = s32[] constant(191)
   ROOT r = s32[2,256] dynamic-slice(a, i, j), dynamic_slice_sizes={2,256}""")
-    check(text, [np.int32(1)], 0.0, optlevel=1)
+    check(text, [np.array(1, np.int32)], optlevel=1)
