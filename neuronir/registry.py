@@ -119,7 +119,7 @@ class Registry:
                 bound = re.sub(
                     r"\b(hlo-tile-batch|hlo-tile-rows|hlo-split-batch|hlo-split-attention"
                     r"|hlo-split-hidden|hlo-assign-layouts|hlo-choose-blocks|lower-hlo-to-nc"
-                    r"|tile-pad-axes|tile-fuse|tile-assign-layouts|lower-tile-to-nc)(?!\{)",
+                    r"|tile-split-softmax|tile-pad-axes|tile-fuse|tile-assign-layouts|lower-tile-to-nc)(?!\{)",
                     rf"\1{{target={name}}}",
                     text,
                 )

@@ -11,7 +11,7 @@ PHASES = ("parsed", "hlo", "tiled", "virtual", "ordered", "allocated", "synchron
 """The phases in order; `tiled` is skipped on the direct path from hlo to nc."""
 
 _TO_NC = "nc-dce,nc-sum-in-psum,nc-forward-psum,nc-balance-evictions"
-TO_TILED = "tile-expand-composites,tile-pad-axes,tile-fuse,tile-assign-layouts"
+TO_TILED = "tile-expand-composites,tile-split-softmax,tile-pad-axes,tile-fuse,tile-assign-layouts"
 """The passes from phase `hlo` to phase `tiled`."""
 FROM_TILED = f"lower-tile-to-nc,{_TO_NC}"
 """The passes from phase `tiled` to phase `virtual`."""

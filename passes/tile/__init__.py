@@ -6,6 +6,7 @@ PASSES = lazy(
     __name__,
     {
         "tile-expand-composites": ("expand_composites", "TileExpandCompositesPass"),
+        "tile-split-softmax": ("split_softmax", "TileSplitSoftmaxPass"),
         "tile-pad-axes": ("pad_axes", "TilePadAxesPass"),
         "tile-fuse": ("fuse", "TileFusePass"),
         "tile-assign-layouts": ("assign_layouts", "TileAssignLayoutsPass"),

@@ -39,7 +39,7 @@ from neuronir.passes.tile.factors import join_factors
 from neuronir.passes.tile.fit import check_elements
 from neuronir.passes.tile.float_indices import compare_in_floats
 from neuronir.passes.tile.group import is_source, is_view, views_between
-from neuronir.passes.tile.lift_slices import lift_slices
+from neuronir.passes.tile.lift_slices import lift_slices, slice_arguments
 from neuronir.passes.tile.one_hot import scatter_as_one_hot
 from neuronir.passes.tile.row_composites import ROWS
 from neuronir.passes.tile.scales import scale_behind, scale_in_front
@@ -119,6 +119,7 @@ def expand(block: Block) -> None:
         split_slices(block)
     else:
         lift_slices(block)
+        slice_arguments(block)
     compare_in_floats(block)
     for inner in list(block.ops):
         if inner.name == "hlo.dot":

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.tensor import InsertSliceOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -19,8 +20,9 @@ from neuronir.dialects.tile.interface import unchanged_ops
 from neuronir.passes.hlo.support.walk import erase_dead, leaves
 from neuronir.passes.statistics import record
 from neuronir.passes.tile.fit import check_types, programs
-from neuronir.passes.tile.group import Group, is_source, is_view
+from neuronir.passes.tile.group import Group, is_source, is_view, root_of
 from neuronir.passes.tile.grouping import Grouping
+from neuronir.passes.tile.insert_in_place import insert_in_place
 from neuronir.passes.tile.insert_results import insert_results
 from neuronir.passes.tile.join_arrays import join_arrays
 from neuronir.passes.tile.loops import Nest
@@ -63,6 +65,7 @@ class TileFusePass(ModulePass):
             fuse_block(function.body.block, machine, room)
             record(self.name, "arrays joined", join_arrays(function.body.block))
             record(self.name, "arrays inserted", insert_results(function.body.block))
+            record(self.name, "arrays assembled in place", insert_in_place(function.body.block))
             name_results(function.body.block)
         room.mark(op)
 
@@ -145,6 +148,10 @@ class Written:
     ) -> None:
         """Emit groups before an op; `resident` values stay in SBUF between them."""
         for group in groups:
+            for op, i in group.inputs:
+                value = root_of(op.operands[i])
+                if isinstance(value.owner, InsertSliceOp):
+                    self.renewed(value, before)
             nest = Nest(group, self.mapping, resident, self.partitions)
             nest.write(Where(self.block, before))
             record("tile-fuse", "groups")

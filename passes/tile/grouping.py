@@ -42,7 +42,8 @@ MANY_OPS = 120
 """Limit of ops of a group, because the body of its loop is pipelined as a whole."""
 
 
-APART = frozenset(("hlo.tuple", "tensor.insert_slice", "tile.empty", "tile.to_index"))
+INSERT = "tensor.insert_slice"
+APART = frozenset(("hlo.tuple", INSERT, "tile.empty", "tile.to_index"))
 """Arrays that loops assemble, trip counts and terminators of the program, which are in no group."""
 
 
@@ -168,7 +169,7 @@ class Grouping:
                 if user in self.members:
                     if user not in ops:
                         found[self.members[user]] = None
-                elif is_view(user):
+                elif is_view(user) or user.name == INSERT:
                     work.extend(use.operation for r in user.results for use in r.uses)
         return list(found)
 
@@ -254,12 +255,14 @@ class Grouping:
             if group in done:
                 return
             done.add(group)
-            for op in group.ops:
-                for v in op.operands:
-                    maker = root_of(v).owner
-                    other = owner.get(maker) if isinstance(maker, Operation) else None
-                    if other is not None and other is not group:
-                        visit(other)
+            work = [v for op in group.ops for v in op.operands]
+            while work:
+                maker = root_of(work.pop()).owner
+                other = owner.get(maker) if isinstance(maker, Operation) else None
+                if other is not None and other is not group:
+                    visit(other)
+                elif isinstance(maker, Operation) and maker.name == INSERT:
+                    work.extend(maker.operands)
             out.append(group)
 
         for group in sorted(groups, key=lambda g: max(self.order[op] for op in g.ops)):

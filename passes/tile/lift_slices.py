@@ -15,6 +15,8 @@ from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, ints
 from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.tile.casts import cast_at_once
+from neuronir.passes.tile.group import loaded
+from neuronir.passes.tile.sink_slices import slice_of
 from neuronir.passes.tile.split_slices import split_op
 
 THROUGH = ("hlo.reshape", "hlo.transpose", "hlo.convert")
@@ -39,6 +41,32 @@ def lift_slices(block: Block) -> None:
             assert ranges is not None
             _lift(op, path, ranges)
         split_op(op)
+
+
+def slice_arguments(block: Block) -> None:
+    """Read slices of arguments that only dots read where they are, instead of copying them.
+
+    A slice becomes `tensor.extract_slice`, in front of conversions that are part of its load.
+    """
+    for op in list(block.ops):
+        if op.name != "hlo.slice" or any(n != 1 for n in ints(op, "strides")):
+            continue
+        if loaded(op.operands[0]) and _only_dots(op.results[0]):
+            found = slice_of(
+                Emitter(op), op.operands[0], ints(op, "start_indices"), shape_of(op.results[0])
+            )
+            op.results[0].replace_all_uses_with(found)
+            erase_dead(op)
+
+
+def _only_dots(value: SSAValue) -> bool:
+    """Return whether only dots read a value, possibly permuted or converted."""
+    readers = [use.operation for use in value.uses]
+    return all(
+        op.name == "hlo.dot"
+        or (op.name in THROUGH and _passes_on(op) and _only_dots(op.results[0]))
+        for op in readers
+    )
 
 
 def _slices(value: SSAValue) -> Iterator[list[Operation] | None]:
