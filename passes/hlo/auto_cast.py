@@ -141,7 +141,7 @@ class _Caster:
         )
 
     def matmult(self, op: Operation) -> None:
-        if any(not is_tensor(v) or element(v) != f32 for v in op.operands):
+        if not _multiplies_f32(op):
             return
         emitter = Emitter(op)
         before = list(op.operands)
@@ -213,9 +213,11 @@ def _selecting_window(value: SSAValue) -> Operation | None:
     return value.op
 
 
-def index_math(block: Block) -> set[Operation]:
-    """Return the ops whose value becomes an integer, and comparisons of values that were integers:
-    rounding them would change an index.
+def index_math(block: Block, mode: str) -> set[Operation]:
+    """Return the ops whose value becomes an integer, and comparisons of f32 values that were
+    integers: rounding them would change an index.
+
+    Products that round their operands, and what they are computed from, are not among them.
     """
     found: set[Operation] = set()
     pending: list[SSAValue] = []
@@ -223,15 +225,27 @@ def index_math(block: Block) -> set[Operation]:
     for op in block.ops:
         if op.name == "hlo.convert" and is_integer(element(op.results[0])):
             pending.append(op.operands[0])
-        elif op.name == "hlo.compare" and all(map(integers.has, op.operands)):
+        elif _compares_f32(op) and all(map(integers.has, op.operands)):
             found.add(op)
             pending.extend(op.operands)
     while pending:
         value = pending.pop()
-        if isinstance(value, OpResult) and value.op not in found:
-            found.add(value.op)
-            pending.extend(value.op.operands)
+        if not isinstance(value, OpResult) or value.op in found:
+            continue
+        if mode != "none" and _multiplies_f32(value.op):
+            continue
+        found.add(value.op)
+        pending.extend(value.op.operands)
     return found
+
+
+def _compares_f32(op: Operation) -> bool:
+    return op.name == "hlo.compare" and element(op.operands[0]) == f32
+
+
+def _multiplies_f32(op: Operation) -> bool:
+    """Return whether an op is a product whose operands are cast in all modes but `none`."""
+    return op.name in _MATMULTS and all(is_tensor(v) and element(v) == f32 for v in op.operands)
 
 
 class _Integers:
@@ -290,11 +304,11 @@ def cast_block(
     twice. Transposes of another type are converted last, after the operands of dots.
     """
     caster = _Caster(target)
-    exempt = index_math(block) if mode == "all" else set()
+    exempt = index_math(block, mode) if mode == "all" else set()
     together = relayout is not None and relayout == target and mode != "none"
-    indices = index_math(block) if relayout is not None else set()
+    indices = index_math(block, mode) if relayout is not None else set()
     for op in tuple(block.ops):
-        if mode != "none" and op.name in _MATMULTS and op not in exempt:
+        if mode != "none" and op.name in _MATMULTS:
             caster.matmult(op)
         elif together and op.name == "hlo.transpose" and op not in indices:
             caster.transpose(op)
@@ -317,8 +331,9 @@ class HloAutoCastPass(ModulePass):
 
     - `mode=matmult` rounds both operands of every fp32 dot and convolution to `type`. Products
       accumulate in fp32, and results stay fp32.
-    - `mode=all` also computes fp32 elementwise ops in `type`, except for values that become
-      integers and comparisons of values that were integers (index arithmetic). Reductions
+    - `mode=all` also computes fp32 elementwise ops in `type`, except for index arithmetic: what is
+      between a product and a value that becomes an integer, or a comparison of values that were
+      integers. Reductions
       accumulate in fp32. tf32 applies to dots and convolutions only, so `mode=all type=tf32` means
       `mode=matmult type=tf32`.
     - `mode=none` casts nothing.

@@ -5,16 +5,24 @@ The reference is the interpreter on the program as written, with rounded operand
 phase `hlo` has the roundings of the target, but not the tables of its engines.
 """
 
+from functools import partial
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from xdsl.dialects.builtin import bf16
 
 from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.dialects.support.compare import UNIT_ROUNDOFF
+from neuronir.dialects.support.walking import walk
 from neuronir.driver import CompileOptions, compile_text
+from neuronir.driver.judge import judge_compile
+from neuronir.driver.specification import specify
+from neuronir.passes.hlo.support.values import element
+from neuronir.targets.registry import get_target
+from neuronir.targets.simulator.functional import run
 
 Array = NDArray[Any]
 RNG = np.random.default_rng(18)
@@ -112,3 +120,40 @@ ENTRY e {
     indices[1::3] += 1
     got, expected = both(text, target, [indices], [indices])
     assert np.array_equal(got, expected) and not expected.all()
+
+
+QUANTISED = """  r = f32[32,64] round-nearest-even(d)
+  ROOT q = s8[32,64] convert(r)
+"""
+CHOSEN = """  p = f32[32,64] tanh(d)
+  c = pred[32,64] compare(p, d), direction=GE
+  i = s32[32,64] iota(), iota_dimension=1
+  j = s32[32,64] iota(), iota_dimension=0
+  k = s32[32,64] select(c, i, j)
+  e = pred[32,64] compare(k, i), direction=EQ
+  ROOT q = f32[32,64] select(e, p, d)
+"""
+
+
+@pytest.mark.parametrize("target", ["inf1", "trn1"])
+@pytest.mark.parametrize("rest", [QUANTISED, CHOSEN], ids=["quantised", "chosen"])
+def test_products_are_cast_before_integers(rest: str, target: str) -> None:
+    """inf1 multiplies no fp32 values, and a product of rounded values is no index."""
+    text = f"""HloModule m
+ENTRY e {{
+  x = f32[32,96] parameter(0)
+  w = f32[96,64] parameter(1)
+  d = f32[32,64] dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+{rest}}}
+"""
+    args = [RNG.standard_normal(shape).astype(np.float32) for shape in ((32, 96), (96, 64))]
+    compile_ = partial(compile_text, text, target)
+    options = CompileOptions(auto_cast="all", relayout="bf16")
+    program = compile_(options).program
+    assert program is not None
+    specification = specify(compile_, options)
+    dots = [op for op in walk(specification.rounded) if op.name == "hlo.dot"]
+    assert all(element(v) == bf16 for op in dots for v in op.operands)
+    outputs = run(program, args, get_target(target).machine).outputs
+    report = judge_compile(specification, args, outputs)
+    assert report.ok, report.render()
