@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuronir.dialects.support.compare import (
+    UNIT_ROUNDOFF,
     OutputReport,
     Report,
     compare,
@@ -34,6 +35,8 @@ _DEVIATIONS = 4.0
 _QUANTILES = (0.5, 0.75, 0.9)
 # With fewer elements, quantiles are as uncertain as single errors.
 _ENOUGH = 256
+# Elements of similar size that share an estimate of their noise.
+_WINDOW = 64
 
 
 def noise_factor(elements: int) -> float:
@@ -103,12 +106,29 @@ class _Noise:
             reason = "the norm of the error is more than rounding explains"
         elif found.ok and runs and result.size >= _ENOUGH:
             errors, pooled = deviations(result, expected), np.concatenate(runs)
+            rounding = _single_roundings(runs, expected)
             least = max(floor, step_of(result.dtype)) * float(size.max(initial=0.0))
             for share in _QUANTILES:
-                limit = self._factor * float(np.quantile(pooled, share)) + least
+                change = max(np.quantile(pooled, share), np.quantile(rounding, share))
+                limit = self._factor * float(change) + least
                 if not float(np.quantile(errors, share)) <= limit:
                     reason = f"{100 * (1 - share):.0f} % of the errors are over {limit:.3g}"
                     break
         ok = found.ok and reason == found.reason
         shown = noise if runs else None
         return replace(found, ok=ok, noise_rel=shown, norm_allowed=allowed, reason=reason)
+
+
+def _single_roundings(runs: Sequence[Array], expected: Array) -> Array:
+    """Return the error that a rounding to bf16 explains, of each element in order of size.
+
+    A perturbed rounding moves one value in twelve, by a whole step. Most changes are therefore 0 if
+    each element is rounded only once or twice, as an updated parameter. The error is at most the
+    root mean square change of elements of similar size.
+    """
+    size = deviations(expected, np.zeros(1, expected.dtype))
+    order = np.argsort(size, kind="stable")
+    squares = np.mean([np.square(run[order]) for run in runs], axis=0)
+    windows = np.array_split(squares, max(1, squares.size // _WINDOW))
+    changes = [np.full(window.size, np.sqrt(window.mean())) for window in windows]
+    return np.asarray(np.minimum(np.concatenate(changes), UNIT_ROUNDOFF["bf16"] * size[order]))

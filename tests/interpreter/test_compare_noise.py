@@ -92,3 +92,21 @@ def test_a_perturbed_run_that_ends_in_nan_says_nothing() -> None:
     runs[0][0][0, 0] = np.nan
     assert compare_with_noise([_exact()], {"out0": _off(NOISE)}, runs).ok
     assert not compare_with_noise([_exact()], {"out0": _off(5 * NOISE)}, runs).ok
+
+
+@pytest.mark.parametrize(("times", "ok"), [(1.0, True), (4.0, False)])
+def test_one_rounding_of_each_element_is_judged(times: float, ok: bool) -> None:
+    """A perturbed run moves one element in twelve, so that most changes are 0."""
+    rng = np.random.default_rng(3)
+    step = np.float32(2**-8)
+    off = rng.uniform(-0.5, 0.5, SHAPE).astype(np.float32)
+    runs = []
+    for _ in range(4):
+        moved = rng.random(SHAPE) < np.abs(off) / 3
+        runs.append([(_exact() + step * np.sign(off) * moved).astype(np.float32)])
+    reference = _exact() + np.float32(times) * step * off
+    (output,) = compare_with_noise([_exact()], {"out0": reference}, runs).outputs
+    assert output.ok is ok
+    reference = _exact() + np.float32(times) * step / 4  # the norm explains this, or not
+    (output,) = compare_with_noise([_exact()], {"out0": reference}, runs).outputs
+    assert output.ok is ok
