@@ -7,6 +7,13 @@ import numpy as np
 from neuronir.dialects.support.diagnostics import Message, handling
 from tests.differential.test_found import check, entry, floats
 
+TIMES = """times {
+  a = f16[] parameter(0)
+  b = f16[] parameter(1)
+  ROOT c = f16[] multiply(a, b)
+}
+"""
+
 
 def test_a_padded_infinity_is_masked() -> None:
     """129 columns become 130; the decomposition of atan2 compares with a splat of infinity."""
@@ -56,3 +63,12 @@ def test_the_gaps_of_rows_at_a_computed_start_are_written_in_any_order() -> None
   j = s32[] constant(191)
   ROOT r = s32[2,256] dynamic-slice(a, i, j), dynamic_slice_sizes={2,256}""")
     check(text, [np.array(1, np.int32)], optlevel=1)
+
+
+def test_a_scatter_into_nothing() -> None:
+    text = entry("""  a = f16[0,3,5] parameter(0)
+  i = s16[3] constant({-1, 5, 32767})
+  u = f16[1] parameter(1)
+  ROOT r = f16[0,3,5] scatter(a, i, u), update_window_dims={0}, inserted_window_dims={0,2}, scatter_dims_to_operand_dims={0,1,2}, index_vector_dim=0, to_apply=times""")  # noqa: E501
+    text = text.replace("\nENTRY", f"\n{TIMES}\nENTRY")
+    check(text, [np.zeros((0, 3, 5), np.float16), np.ones(1, np.float16)])

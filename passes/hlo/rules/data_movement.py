@@ -178,6 +178,14 @@ def dynamic_update_slice(op: Operation, e: Emitter) -> SSAValue | None:
     return operand if size(update) == 0 else _filled(op, e)
 
 
+def scatter(op: Operation, e: Emitter) -> SSAValue | None:
+    """Replace a scatter by its operand if that, or the updates, have no elements."""
+    if len(op.results) != 1:
+        return None
+    operand, _, update = op.operands
+    return operand if 0 in (size(operand), size(update)) else None
+
+
 def _known_update(op: Operation) -> tuple[int, int] | None:
     """Return (dimension, start) of an update at a known position, partial in one dimension only."""
     operand, update, *indices = op.operands
@@ -239,5 +247,6 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "hlo.reverse": (reverse,),
     "hlo.dynamic_slice": (dynamic_slice,),
     "hlo.dynamic_update_slice": (dynamic_update_slice,),
+    "hlo.scatter": (scatter,),
     "hlo.iota": (iota,),
 }

@@ -78,10 +78,10 @@ def judge(
         return Outcome(*_refusal(error.code, str(error)), seconds=time.process_time() - began)
     except RunFailure as failure:
         text = failure.diagnostic.text
-        if failure.internal:
-            return Outcome("crash", text.splitlines()[0][:160], _chain(failure))
         start = text.find("[")
-        code = text[start + 1 : text.find("]", start)] if start >= 0 else text[:60]
+        if failure.internal or start < 0:  # what is refused has a code
+            return Outcome("crash", text.splitlines()[0][:160], _chain(failure))
+        code = text[start + 1 : text.find("]", start)]
         return Outcome(*_refusal(code, text), seconds=time.process_time() - began)
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
