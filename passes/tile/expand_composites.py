@@ -37,6 +37,7 @@ from neuronir.passes.tile.expand_recurrences import expand_recurrence
 from neuronir.passes.tile.expand_windows import expand_window
 from neuronir.passes.tile.factors import join_factors
 from neuronir.passes.tile.fit import check_elements
+from neuronir.passes.tile.float_extremes import reduce_in_floats
 from neuronir.passes.tile.float_indices import compare_in_floats
 from neuronir.passes.tile.group import is_source, is_view, views_between
 from neuronir.passes.tile.lift_slices import lift_slices, slice_arguments
@@ -121,6 +122,7 @@ def expand(block: Block) -> None:
         lift_slices(block)
         slice_arguments(block)
     compare_in_floats(block)
+    reduce_in_floats(block)
     for inner in list(block.ops):
         if inner.name == "hlo.dot":
             scale_behind(inner)

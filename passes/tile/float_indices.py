@@ -64,7 +64,7 @@ def compare_in_floats(block: Block) -> None:
             continue
         if any(range_of(v) is not None for v in op.operands):
             for i, v in enumerate(op.operands):
-                op.operands[i] = _in_floats(v, made, op)
+                op.operands[i] = in_floats(v, made, op)
 
 
 def _is_index(value: SSAValue) -> bool:
@@ -76,7 +76,11 @@ def _is_index(value: SSAValue) -> bool:
     )
 
 
-def _in_floats(value: SSAValue, made: dict[SSAValue, SSAValue], reader: Operation) -> SSAValue:
+def in_floats(value: SSAValue, made: dict[SSAValue, SSAValue], reader: Operation) -> SSAValue:
+    """Return an integer in fp32 for a reader; `made` are the conversions so far.
+
+    Indices are computed in fp32, and other integers converted.
+    """
     if value in made:
         return made[value]
     op = value.owner
@@ -97,7 +101,7 @@ def _in_floats(value: SSAValue, made: dict[SSAValue, SSAValue], reader: Operatio
     if op.name == "hlo.constant":
         new = constant_op(constant_array(op).astype("float32"))
     else:
-        operands = [_in_floats(v, made, reader) for v in op.operands]
+        operands = [in_floats(v, made, reader) for v in op.operands]
         new = type(op).create(
             operands=operands,
             result_types=[_float(value.type)],
