@@ -72,3 +72,17 @@ def test_a_scatter_into_nothing() -> None:
   ROOT r = f16[0,3,5] scatter(a, i, u), update_window_dims={0}, inserted_window_dims={0,2}, scatter_dims_to_operand_dims={0,1,2}, index_vector_dim=0, to_apply=times""")  # noqa: E501
     text = text.replace("\nENTRY", f"\n{TIMES}\nENTRY")
     check(text, [np.zeros((0, 3, 5), np.float16), np.ones(1, np.float16)])
+
+
+def test_starts_of_windows_in_tiles_that_cross_dimensions() -> None:
+    """128 of the 16 x 31 x 8 rows are 16 windows of 8, whose starts were refused."""
+    text = entry("""  a = s16[16,511] parameter(0)
+  i = u32[16,2,31] parameter(1)
+  u = s16[16,31,8] parameter(2)
+  ROOT r = s16[16,511] scatter(a, i, u), update_window_dims={2}, inserted_window_dims={1}, scatter_dims_to_operand_dims={0,1}, index_vector_dim=1, to_apply=least""")  # noqa: E501
+    least = TIMES.replace("times", "least").replace("multiply", "minimum").replace("f16", "s16")
+    rng = np.random.default_rng(0)
+    sizes = np.array([9, 511]).reshape(1, 2, 1)
+    starts = (rng.random((16, 2, 31)) * sizes).astype(np.uint32)
+    a, u = (rng.integers(-99, 99, dims).astype(np.int16) for dims in ((16, 511), (16, 31, 8)))
+    check(text.replace("\nENTRY", f"\n{least}\nENTRY"), [a, starts, u])

@@ -313,6 +313,8 @@ class Converter(Transfers):
         rows = sum((a.size - 1) * s for a, s in partition) + 1
         target = self.emitter.sbuf(rows, elements_of(free), value.dtype)
         result = Form(target, partition, dense(free))
+        if not dma_reaches(result, source):  # a tile crosses factors that the value repeats
+            return self.ensure(self.expanded(value), partition)
         self.transfer(result, source, load=True)
         return result
 
