@@ -30,6 +30,9 @@ TRIGONOMETRIC_RANGE = 2.0**20
 the value of any angle is accepted (docs/numerics.md).
 """
 
+TRIGONOMETRIC_ERROR = 2.0**-21
+"""The largest error of sine and cosine, and of the angle of tan, for arguments in that range."""
+
 # Both sides are assumed to compute library functions within this many units in the last place.
 _FUNCTION_ULPS = 4.0
 _FUNCTIONS = frozenset(

@@ -16,7 +16,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.interpreter import interpret
-from neuronir.dialects.hlo.interpreter_bounds import TRIGONOMETRIC_RANGE, terms_of
+from neuronir.dialects.hlo.interpreter_bounds import (
+    TRIGONOMETRIC_ERROR,
+    TRIGONOMETRIC_RANGE,
+    terms_of,
+)
 from neuronir.dialects.hlo.semantics.execution import observing
 from neuronir.dialects.hlo.semantics.numeric import NARROW_FLOATS, Value, is_float, widen
 from neuronir.dialects.hlo.semantics.regions import combiner_kind
@@ -87,7 +91,7 @@ def reordered(
     found = []
     for run in range(runs):
         perturb = _Perturbation(np.random.default_rng([1, run]), "fp32", _REORDERED)
-        with observing(perturb.but_conversions, perturb.angle):
+        with observing(perturb.but_conversions, perturb.tangent):
             found.append(interpret(module, args, entry))
     return found
 
@@ -151,6 +155,14 @@ class _Perturbation:
         beyond = np.isfinite(value) & (np.abs(widen(value)) > TRIGONOMETRIC_RANGE)
         any_angle = self._uniform(value.shape) * np.float32(np.pi)
         return np.where(beyond, any_angle.astype(value.dtype), value)
+
+    def tangent(self, op: Operation, value: Value) -> Value:
+        """Do the same, and change the operand of a tangent by what its angle may be off."""
+        value = self.angle(op, value)
+        if isinstance(value, tuple) or op.name != "hlo.tan" or not is_float(value.dtype):
+            return value
+        off = self._uniform(value.shape) * np.float32(TRIGONOMETRIC_ERROR)
+        return np.asarray(widen(value) + off).astype(value.dtype)
 
     def __call__(self, op: Operation, value: Value) -> Value:
         if isinstance(value, tuple) or op.name in _EXACT:

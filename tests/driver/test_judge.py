@@ -174,3 +174,11 @@ ENTRY e {
     x = np.random.default_rng(1).standard_normal((4, 8), np.float32) * 9
     for cast in ("none", "all"):
         assert _judged(text, [x], auto_cast=cast) == ""
+
+
+def test_tangents_near_their_poles() -> None:
+    """The angle of a tangent may be off by 2**-21, which is much of the distance to a pole."""
+    text = "HloModule m\nENTRY e {\n x = f32[16,64] parameter(0)\n ROOT r = f32[16,64] tan(x)\n}\n"
+    x = np.linspace(1.0, 40.0, 1024).astype(np.float32).reshape(16, 64)
+    x[3, 5] = 7.8540
+    assert _judged(text, [x], auto_cast="none") == ""

@@ -69,6 +69,16 @@ class Value:
                 return form
         return None
 
+    def rounds(self) -> bool:
+        """Return whether it is a view that rounds floats, so that a copy of its source in another
+        type has other values.
+        """
+        if self.source is None:
+            return False
+        mine, base = self.dtype, self.source.dtype
+        narrows = mine is not base and mine.size <= base.size and mine.is_float and base.is_float
+        return narrows or self.source.rounds()
+
     def root(self) -> "Value":
         """Return the base of a view, through all views."""
         value = self

@@ -129,7 +129,7 @@ def lower_convert(state: Lowering, op: Operation) -> None:
     resident = any(not f.hbm for f in state.converter.source_forms(operand))
     if state.machine.dma_casts and not resident and operand.array is None and operand.lazy is None:
         casts = dtype.is_float and operand.dtype.is_float
-        if casts:
+        if casts and not operand.rounds():
             view = Value(
                 operand.shape,
                 dtype,
