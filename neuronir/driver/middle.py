@@ -56,6 +56,9 @@ SPILLED = 1e-3
 loop may spill them in each of its iterations."""
 SEARCHED = 2500
 """Limit of ops of an nc program for which other tiles are tried although some fit."""
+EFFORT = 20_000
+"""Ops of all programs with other tiles together, from which no more are tried: each takes about a
+millisecond."""
 TOO_LARGE = "NCC_EOOM002"
 TOO_LONG = "NCC_EBVF030"
 """The code of a program whose unrolled loops exceed what a machine without control flow holds: the
@@ -288,13 +291,15 @@ def through_tiles(
     Smaller tiles are tried if a program does not fit, spills, or is much slower than its lower
     bound and than its busiest engine, and if tile-fuse is one of the passes without options. They
     are not tried for a large program that takes longer than `direct_ns`, the time of the direct
-    path, unless the search is `thorough`. Raises RunFailure if no attempt compiles, and TooSlow if
-    the work of the first one takes longer than the direct path.
+    path, unless the search is `thorough`, nor beyond a number of ops of all attempts. Raises
+    RunFailure if no attempt compiles, and TooSlow if the work of the first one takes longer than
+    the direct path.
     """
     near = near_ns(module, machine, TIGHT)
     best: tuple[float, Middle] | None = None
     failed: RunFailure | None = None
     last: CompiledResult | None = None
+    ops = 0
     for room in ROOMS:
         usual = room == ROOMS[0]
         text = tiling if usual else _FUSE.sub(f"tile-fuse{{room={room}}}", tiling)
@@ -328,12 +333,13 @@ def through_tiles(
         assert result.program is not None
         spilled = sum(v.size for v in result.program.variables if v.kind == "spill")
         spills = spilled > SPILLED * time * machine.dma_gbps
-        large = _size(result.module) > SEARCHED
+        ops += (size := _size(result.module))
+        large = size > SEARCHED
         if not spills and (best[0] <= near or large or time <= TIGHT * busy):
             break
         if large and not thorough and best[0] > direct_ns:
             break
-        if not machine.has_control_flow:
+        if not machine.has_control_flow or ops > EFFORT:
             break
     if best is not None:
         return best

@@ -185,6 +185,10 @@ def test_smaller_tiles_where_they_may_be_faster(monkeypatch: pytest.MonkeyPatch)
     assert asked == ["80", "50", "25", "10"]
     timed(4e6, direct=3.5e6)
     assert asked == ["80"]
+    size = middle._size(made.module)
+    monkeypatch.setattr(middle, "EFFORT", 2 * size)  # all attempts together may have as many ops
+    timed(4e6, 3e6, 2e6, 5e6)
+    assert asked == ["80", "50", "25"]
 
 
 def test_a_refusal_is_the_first_one() -> None:
