@@ -78,6 +78,8 @@ class Grouping:
         self.members: dict[Operation, frozenset[Operation]] = {}
         self.known: dict[frozenset[Operation], tuple[Group, Times] | None] = {}
         self.again = again
+        self.users: dict[Operation, tuple[Operation, ...]] = {}
+        self.after: dict[frozenset[Operation], list[frozenset[Operation]]] = {}
 
     def find(self) -> list[Group]:
         """Return the groups in an order in which each follows its operands."""
@@ -129,6 +131,12 @@ class Grouping:
                 return False
         for op in both:
             self.members[op] = both
+        fused = set(parts)
+        self.after = {
+            group: after
+            for group, after in self.after.items()
+            if group not in fused and fused.isdisjoint(after)
+        }
         return True
 
     def _opaque(self, ops: frozenset[Operation]) -> bool:
@@ -161,17 +169,25 @@ class Grouping:
         return list(found)
 
     def _readers(self, ops: frozenset[Operation]) -> list[frozenset[Operation]]:
-        found: dict[frozenset[Operation], None] = {}
-        for op in ops:
+        """Return the groups that read a group; remembered until one of them is fused."""
+        if ops not in self.after:
+            users = dict.fromkeys(user for op in ops for user in self._users(op))
+            self.after[ops] = list(dict.fromkeys(self.members[u] for u in users if u not in ops))
+        return self.after[ops]
+
+    def _users(self, op: Operation) -> tuple[Operation, ...]:
+        """Return the ops in groups that read an op or its views."""
+        if op not in self.users:
+            found: dict[Operation, None] = {}
             work = [use.operation for r in op.results for use in r.uses]
             while work:
                 user = work.pop()
                 if user in self.members:
-                    if user not in ops:
-                        found[self.members[user]] = None
+                    found[user] = None
                 elif is_view(user) or user.name == INSERT:
                     work.extend(use.operation for r in user.results for use in r.uses)
-        return list(found)
+            self.users[op] = tuple(found)
+        return self.users[op]
 
     def best(self, ops: frozenset[Operation]) -> tuple[Group, Times] | None:
         """Return the group of these ops with the fastest loops; None if none fits."""
@@ -197,7 +213,7 @@ class Grouping:
         part.__dict__.update(self.__dict__)
         part.beside = beside
         part.nodes = [op for op in group.ops if op in self.order and op in self.members]
-        part.members, part.known = {}, {}
+        part.members, part.known, part.users, part.after = {}, {}, {}, {}
         groups = part.find()
         total = sum(self.times.of(g).total for g in groups)
         if found is not None and found[1].total <= total:
