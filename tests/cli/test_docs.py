@@ -16,14 +16,15 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = (
     "architecture.md",
     "getting-started.md",
-    "jax.md",
+    pytest.param("jax.md", marks=pytest.mark.slow),
     "neuron-cc.md",
     "nc-dialect.md",
     "neuron-opt.md",
-    "onnx.md",
-    "several-cores.md",
-    "tensorflow.md",
+    pytest.param("onnx.md", marks=pytest.mark.slow),
+    pytest.param("several-cores.md", marks=pytest.mark.slow),
+    pytest.param("tensorflow.md", marks=pytest.mark.slow),
 )
+"""What the slow ones run, the tests of frontends, of many cores and of many compiles run, too."""
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -67,7 +68,12 @@ OF_THE_DAY = {
 """Pages whose outputs are of the day: commands must run and still say what the text is about."""
 
 
-@pytest.mark.parametrize("page", OF_THE_DAY)
+LONG = {"profiling.md", "many-compiles.md"}
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(p, marks=[pytest.mark.slow] * (p in LONG)) for p in OF_THE_DAY]
+)
 def test_page_of_the_day(page: str, tmp_path: Path) -> None:
     pytest.importorskip("bokeh")
     pytest.importorskip("distributed")

@@ -35,8 +35,14 @@ def _check(name: str, cast: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("cast", ["none", "matmult"])
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(
+    ("name", "cast"),
+    [
+        pytest.param(name, cast, marks=[pytest.mark.slow] * (number % 2 == (cast == "none")))
+        for number, name in enumerate(SMALL)
+        for cast in ("none", "matmult")
+    ],
+)
 def test_small_models_at_every_level(name: str, cast: str) -> None:
     _check(name, cast)
 

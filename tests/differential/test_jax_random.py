@@ -105,7 +105,7 @@ REJECTION: dict[str, tuple[Callable[[Any], Any], int]] = {
 """Distributions by rejection sampling, in loops whose conditions depend on the draws."""
 
 
-@pytest.mark.parametrize("name", REJECTION)
+@pytest.mark.parametrize("name", [pytest.param("gamma", marks=pytest.mark.slow), "poisson"])
 def test_rejection_sampling(name: str) -> None:
     function, roundings = REJECTION[name]
     made = drawn(function, "threefry2x32", tiling="auto")

@@ -115,7 +115,7 @@ def check(
     return result
 
 
-@pytest.mark.parametrize("cores", [2, 5])
+@pytest.mark.parametrize("cores", [pytest.param(2, marks=pytest.mark.slow), 5])
 def test_bert_agrees_with_the_program_that_is_not_cut(cores: int) -> None:
     path, options, arguments = bert()
     result = check(path, options, arguments, cores)
@@ -128,8 +128,17 @@ def test_bert_agrees_with_the_program_that_is_not_cut(cores: int) -> None:
     assert many.latency_ns > one.latency_ns
 
 
-@pytest.mark.parametrize("cores", [2, 4])
-@pytest.mark.parametrize("name", ["mlp", "lenet", "hf_resnet_tiny"])
+@pytest.mark.parametrize(
+    ("name", "cores"),
+    [
+        ("mlp", 4),
+        ("lenet", 2),
+        ("hf_resnet_tiny", 4),
+        pytest.param("mlp", 2, marks=pytest.mark.slow),
+        pytest.param("lenet", 4, marks=pytest.mark.slow),
+        pytest.param("hf_resnet_tiny", 2, marks=pytest.mark.slow),
+    ],
+)
 def test_models_agree_with_the_program_that_is_not_cut(name: str, cores: int) -> None:
     path = ROOT / "tests" / "corpus" / "hlo" / "core" / f"{name}.hlo"
     check(path, MATMULT, drawn(path), cores)

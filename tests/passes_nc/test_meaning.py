@@ -48,7 +48,7 @@ def _check(module: ModuleOp, *steps: ModulePass, columns: int) -> None:
         assert [o.tobytes() for o in found] == expected, options
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(straight_line())
 def test_straight_line(case: Case) -> None:
     _check(case.module, *ordering(), NcAssignBanksPass(), NcAllocatePass(sbuf=256 * 8), columns=64)
@@ -60,7 +60,7 @@ def test_spilling(parts: bool, rematerialise: bool, monkeypatch: pytest.MonkeyPa
     """Three or four buffers of up to six fit."""
     monkeypatch.setattr(spill_pages, "LEAST", 8)
 
-    @settings(max_examples=25)
+    @settings(max_examples=10)
     @given(straight_line(), st.sampled_from([3, 4]))
     def check(case: Case, count: int) -> None:
         size = 256 * count
@@ -82,7 +82,7 @@ def test_spilling(parts: bool, rematerialise: bool, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("pipeline", [False, True])
 def test_loops(pipeline: bool) -> None:
-    @settings(max_examples=25)
+    @settings(max_examples=10)
     @given(with_loops())
     def check(case: Case) -> None:
         _check(
@@ -110,7 +110,7 @@ def test_transfers_in_pieces(loops: bool, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(split_transfers, "_RUN", 1)
     columns = 512 if loops else 64
 
-    @settings(max_examples=25)
+    @settings(max_examples=10)
     @given(with_loops() if loops else straight_line())
     def check(case: Case) -> None:
         steps = ordering(unroll=0 if loops else 2000, piece=1)

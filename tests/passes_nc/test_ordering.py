@@ -25,7 +25,7 @@ def _programs() -> dict[str, str]:
         **texts,
         "mlp": str(mlp(3, 4)),
         "loop": str(looped(40)),
-        "nest": str(looped(40, outer=3)),
+        "nest": str(looped(12, outer=3)),
     }
 
 

@@ -59,7 +59,7 @@ def test_states_on_the_chip(name: str, computed: bool) -> None:
 @pytest.mark.parametrize("computed", [False, True])
 @pytest.mark.parametrize("name", ["exchange", "delay", "reverse"])
 def test_states_in_hbm(name: str, computed: bool) -> None:
-    check(STEPS[name], arrays((4096, 3000)), 33, computed=computed)
+    check(STEPS[name], arrays((2048, 3000)), 9 if computed else 33, computed=computed)
 
 
 def test_three_states_in_a_cycle_and_one_beside_it() -> None:

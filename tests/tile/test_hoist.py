@@ -65,7 +65,7 @@ def rnn(xs: Array, wx: Array, wh: Array, b: Array) -> Any:
 LAYERS = {
     "lstm": (lstm, ((ROUNDS, 4, 24), (24, 64), (16, 64), (64,))),
     "gru": (gru, ((ROUNDS, 3, 8), (8, 96), (32, 96), (96,))),
-    "rnn": (rnn, ((2, 4 * ROUNDS, 8), (8, 130), (130, 130), (130,))),
+    "rnn": (rnn, ((2, ROUNDS, 8), (8, 130), (130, 130), (130,))),
 }
 
 

@@ -22,7 +22,11 @@ def _products(count: int, rows: int, inner: int, columns: int, turned: bool) -> 
 
 @pytest.mark.parametrize(
     ("count", "rows", "inner", "columns", "turned"),
-    [(1000, 16, 16, 16, False), (640, 24, 16, 24, True), (512, 32, 24, 32, False)],
+    [
+        pytest.param(1000, 16, 16, 16, False, marks=pytest.mark.slow),
+        (640, 24, 16, 24, True),
+        (512, 32, 24, 32, False),
+    ],
 )
 def test_many_small_products_are_not_stored_element_by_element(
     count: int, rows: int, inner: int, columns: int, turned: bool

@@ -65,7 +65,13 @@ LOOPS: dict[str, tuple[Any, tuple[int, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", list(LOOPS))
+SLOW = ("all",)
+"""The same conversions as of `backwards`, in the other direction."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in LOOPS]
+)
 def test_converted_before_the_loop(name: str) -> None:
     """The loop stays a loop, and all phases agree with the interpreter."""
     function, shape = LOOPS[name]
