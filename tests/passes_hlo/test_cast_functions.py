@@ -152,8 +152,8 @@ ENTRY e {{
     program = compile_(options).program
     assert program is not None
     specification = specify(compile_, options)
-    dots = [op for op in walk(specification.rounded) if op.name == "hlo.dot"]
-    assert all(element(v) == bf16 for op in dots for v in op.operands)
+    cast = [op for op in walk(specification.rounded) if op.name in ("hlo.dot", "hlo.tanh")]
+    assert all(element(v) == bf16 for op in cast for v in op.operands)
     outputs = run(program, args, get_target(target).machine).outputs
     report = judge_compile(specification, args, outputs)
     assert report.ok, report.render()
