@@ -64,7 +64,7 @@ def _dims(*sizes: int) -> str:
     return ",".join(map(str, sizes))
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(_AXES, _SMALL, _SMALL, _SMALL, _SMALL, st.sampled_from(["none", "feature", "batch"]))
 def test_random_convolution(
     axes: list[_Axis], batch: int, channels: int, features: int, groups: int, grouping: str
@@ -91,7 +91,7 @@ def test_random_convolution(
     assert report.ok, f"{text}\n{report.render()}"
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(_AXES, st.sampled_from(["add", "maximum", "minimum", "multiply", "subtract"]))
 def test_random_reduce_window(axes: list[_Axis], opcode: str) -> None:
     assume(all(axis.result >= 1 for axis in axes))

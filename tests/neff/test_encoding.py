@@ -28,7 +28,7 @@ INF1 = encoding_for(get_machine("inf1"))
 
 
 @given(programs())
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_round_trip(program: Program) -> None:
     files = TRN1.encode(program)
     assert decode_streams(files, list(program.streams)) == program.streams
@@ -37,7 +37,7 @@ def test_round_trip(program: Program) -> None:
 
 
 @given(programs(), st.data())
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_damage_never_gives_a_traceback(program: Program, data: st.DataObject) -> None:
     for original in TRN1.encode(program).values():
         damaged = bytearray(original)
