@@ -90,12 +90,22 @@ def test_flags_are_one_digit() -> None:
     assert "shift_right_logical" not in opcodes(module)
 
 
+SIZES = [(4, 37), (64, 96), (65, 211)]
+"""By doubling, in pieces, and in pieces with a rest."""
+
+
+def _sized(text: str, size: tuple[int, int]) -> str:
+    rows, n = size
+    return text.replace("4,37", f"{rows},{n}").replace("1x37", f"1x{n}").replace("36", str(n - 1))
+
+
 @pytest.mark.parametrize("start", ["-inf", "1.5"])
 @pytest.mark.parametrize("backwards", [False, True])
-def test_a_region_of_several_ops(start: str, backwards: bool) -> None:
+@pytest.mark.parametrize("size", SIZES)
+def test_a_region_of_several_ops(size: tuple[int, int], start: str, backwards: bool) -> None:
     """The initial value counts once, whether it is neutral or not."""
-    module = program(_FIRST_NEGATED % (start, "0_36" if backwards else "36_0"))
-    x = np.random.default_rng(1).standard_normal((4, 37)).astype(np.float32)
+    module = program(_sized(_FIRST_NEGATED % (start, "0_36" if backwards else "36_0"), size))
+    x = np.random.default_rng(1).standard_normal(size).astype(np.float32)
     run_passes(module, "hlo-decompose")
     assert "reduce_window" not in opcodes(module)
     order = x[:, ::-1] if backwards else x
@@ -106,11 +116,12 @@ def test_a_region_of_several_ops(start: str, backwards: bool) -> None:
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-def test_a_region_that_does_not_commute(backwards: bool) -> None:
+@pytest.mark.parametrize("size", SIZES)
+def test_a_region_that_does_not_commute(size: tuple[int, int], backwards: bool) -> None:
     """A window is folded from its first position to its last one, in both directions."""
-    module = program(_LAST % ("0_36" if backwards else "36_0"))
-    x = np.random.default_rng(2).integers(0, 2, (4, 37)).astype(np.float32)
-    x *= np.arange(1, 38, dtype=np.float32)
+    module = program(_sized(_LAST % ("0_36" if backwards else "36_0"), size))
+    x = (np.random.default_rng(2).random(size) < 0.2).astype(np.float32)
+    x *= np.arange(1, size[1] + 1, dtype=np.float32)
     wanted = interpret(module, [x])[0]
     run_passes(module, "hlo-decompose")
     np.testing.assert_array_equal(interpret(module, [x])[0], wanted)
