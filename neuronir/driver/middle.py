@@ -223,7 +223,8 @@ def _direct_first(
         most = LARGEST_FAR if far else LARGEST
         if tried is not None or time <= near_ns(module, machine) or _size(module) > most:
             return direct
-        if not (machine.has_control_flow or far) and _size(direct.result.module) > SEARCHED:
+        tried_anyway = machine.has_control_flow or far or _spills(direct.result, time, machine)
+        if not tried_anyway and _size(direct.result.module) > SEARCHED:
             return direct
     try:
         if tried is not None:
@@ -249,6 +250,13 @@ def _direct_first(
     before = "refused" if refused is not None else f"{time / 1e3:.1f} us"
     remark(f"through phase tiled: {other / 1e3:.1f} us, without it {before}")
     return tiled
+
+
+def _spills(result: "CompiledResult", time: float, machine: Machine) -> bool:
+    """Return whether a program that takes `time` ns spills so much that smaller tiles may pay."""
+    assert result.program is not None
+    spilled = sum(v.size for v in result.program.variables if v.kind == "spill")
+    return spilled > SPILLED * time * machine.dma_gbps
 
 
 def _size(module: ModuleOp) -> int:
@@ -330,9 +338,7 @@ def through_tiles(
         time, busy = _timing(result, machine)
         if best is None or time < best[0]:
             best = time, Middle(result, True, pipelines)
-        assert result.program is not None
-        spilled = sum(v.size for v in result.program.variables if v.kind == "spill")
-        spills = spilled > SPILLED * time * machine.dma_gbps
+        spills = _spills(result, time, machine)
         ops += (size := _size(result.module))
         large = size > SEARCHED
         if not spills and (best[0] <= near or large or time <= TIGHT * busy):

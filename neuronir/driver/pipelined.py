@@ -2,10 +2,12 @@
 
 The first split uses estimates (passes/hlo/stages/costs.py). The stages are then compiled and timed,
 the costs of their units are scaled to the simulated times, and the program is split again, as long
-as the slowest stage becomes faster.
+as the slowest stage becomes faster. While cuts are compared, stages that differ in weights only,
+such as the layers of a transformer, are compiled once.
 """
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -20,12 +22,14 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver.compiler import compile_file, compile_module
 from neuronir.driver.metadata import metadata_of
 from neuronir.driver.options import CompileOptions
+from neuronir.driver.pass_runner import RunFailure
 from neuronir.driver.result import CompiledResult
 from neuronir.driver.timer import Timer
 from neuronir.driver.weights import entry_function, parameter_names
 from neuronir.passes.hlo.stages.build import Stage, build_stages
 from neuronir.passes.hlo.stages.costs import ENGINES, Floats, live_bytes, unit_costs
 from neuronir.passes.hlo.stages.cuts import Cuts, find_cuts
+from neuronir.passes.hlo.stages.form import Form, form_of
 from neuronir.passes.hlo.stages.graph import Graph
 from neuronir.targets.neff.pipeline import write_pipeline
 from neuronir.targets.pipeline import HOST, Feed, Pipeline
@@ -93,7 +97,7 @@ def check_cores(cores: int, machine: Machine) -> None:
 
 
 class _Cutter:
-    """Cuts a module in phase hlo, and compiles stages, each once."""
+    """Cuts a module in phase hlo, and compiles stages, one of each form."""
 
     def __init__(
         self, whole: CompiledResult, machine: Machine, options: CompileOptions, cores: int
@@ -111,6 +115,7 @@ class _Cutter:
             )
         self.sent = live_bytes(self.graph)
         self.known: dict[tuple[int, int, int], CompiledResult] = {}
+        self.alike: dict[Form, CompiledResult] = {}  # the first stage of each form
         self.times: dict[tuple[int, int], float] = {}  # of the stages of the latest cuts, in ns
 
     def rule(self) -> int:
@@ -153,9 +158,11 @@ class _Cutter:
         self.times.clear()
         for number, stage in enumerate(stages):
             low, high = cuts.bounds[number : number + 2]
-            if (low, high, number) not in self.known:
-                self.known[low, high, number] = self.compiled(stage, number, None)
-            program = self.known[low, high, number].program
+            form = form_of(stage.module)
+            if form not in self.alike:
+                self.alike[form] = self.compiled(stage, number, None)
+                self.known[low, high, number] = self.alike[form]
+            program = self.alike[form].program
             assert program is not None
             sent = float(self.sent[low])
             time = stage_time(program, number, cuts.stages, sent, self.machine)
@@ -163,7 +170,9 @@ class _Cutter:
             slowest = max(slowest, time.run_ns, time.link_ns)
         return slowest
 
-    def compiled(self, stage: Stage, number: int, dumps: str | None) -> CompiledResult:
+    def compiled(
+        self, stage: Stage, number: int, dumps: str | None, tiling: str | None = None
+    ) -> CompiledResult:
         """Return a stage compiled; its phases are written below `dumps`."""
         folder = None if dumps is None else os.path.join(dumps, f"stage{number:02d}")
         options = replace(
@@ -172,9 +181,26 @@ class _Cutter:
             compile_to="binary",
             weights={},
             dump_phases_to=folder,
+            tiling=tiling or self.options.tiling,
         )
         name = f"{self.whole.name}: stage {number}"
         return compile_module(stage.module, self.machine.name, options, name=name)
+
+    def finished(
+        self, stage: Stage, number: int, low: int, high: int, dumps: str | None
+    ) -> CompiledResult:
+        """Return a stage of the final cuts, compiled as the stage of the same form was.
+
+        With `dumps`, it is compiled again, because other cuts were tried meanwhile.
+        """
+        if dumps is None and (low, high, number) in self.known:
+            return self.known[low, high, number]
+        alike = self.alike[form_of(stage.module)]
+        if self.options.tiling == "auto":
+            tiling = "always" if alike.tiled else "never"
+            with suppress(RunFailure, NeuronError):  # smaller tiles may be needed
+                return self.compiled(stage, number, dumps, tiling)
+        return self.compiled(stage, number, dumps)
 
     def result(self, cuts: Cuts) -> PipelinedResult:
         """Return the pipeline of these cuts, whose stages are compiled."""
@@ -182,9 +208,7 @@ class _Cutter:
         built = build_stages(self.whole.module, graph, cuts.bounds)
         dumps = self.options.dump_phases_to
         compiled = [
-            self.known[cuts.bounds[number], cuts.bounds[number + 1], number]
-            if dumps is None
-            else self.compiled(stage, number, dumps)  # again: other cuts were tried meanwhile
+            self.finished(stage, number, cuts.bounds[number], cuts.bounds[number + 1], dumps)
             for number, stage in enumerate(built)
         ]
         where: dict[SSAValue, Feed] = {

@@ -24,6 +24,7 @@ from neuronir.driver.module_input import Chunk, parse
 from neuronir.driver.pipelined import PipelinedResult, compile_pipelined
 from neuronir.driver.specification import specify
 from neuronir.driver.weights import entry_function
+from neuronir.passes.hlo.stages.build import Stage
 from neuronir.passes.hlo.stages.costs import bytes_of, live_bytes, unit_costs
 from neuronir.passes.hlo.stages.cuts import Cuts, find_cuts
 from neuronir.passes.hlo.stages.graph import Graph
@@ -451,6 +452,54 @@ def test_stage_that_comes_at_another_place(tmp_path: Path, monkeypatch: pytest.M
     result = compile_pipelined(str(path), "inf1", MATMULT, 3)
     names = [program.metadata["module"] for program in result.pipeline.stages]
     assert [name.rpartition(".")[2] for name in names] == ["stage0", "stage1", "stage2"]
+
+
+def alike(layers: int) -> str:
+    """Layers of the same shapes, each with weights of its own."""
+    lines = [f"w{i} = f32[256,256] parameter({i + 1})" for i in range(layers)]
+    for i in range(layers):
+        lines += [
+            f"d{i} = f32[128,256] dot({f't{i - 1}' if i else 'x'}, w{i}), "
+            "lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+            f"t{i} = f32[128,256] tanh(d{i})",
+        ]
+    lines.append(f"ROOT r = (f32[128,256]) tuple(t{layers - 1})")
+    body = "\n  ".join(["x = f32[128,256] parameter(0)", *lines])
+    return f"HloModule alike\nENTRY main {{\n  {body}\n}}\n"
+
+
+def test_equal_layers_are_compiled_once_for_their_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "alike.hlo"
+    path.write_text(alike(6))
+    rng = np.random.default_rng(7)
+    arguments: Arrays = [rng.standard_normal((128, 256)).astype(np.float32)]
+    arguments += [rng.standard_normal((256, 256)).astype(np.float32) / 16 for _ in range(6)]
+    options = replace(MATMULT, weights={f"w{i}": arguments[i + 1] for i in range(6)})
+    asked: list[tuple[int, str | None]] = []
+    method = pipelined._Cutter.compiled
+
+    def compiled(
+        self: pipelined._Cutter,
+        stage: Stage,
+        number: int,
+        dumps: str | None,
+        tiling: str | None = None,
+    ) -> CompiledResult:
+        asked.append((number, tiling))
+        return method(self, stage, number, dumps, tiling)
+
+    def cuts(costs: object, sent: NDArray[np.float64], machine: object, cores: int) -> Cuts:
+        return Cuts((*range(0, 16, 3), len(sent) - 1), 0.0)  # a product, tanh and a conversion
+
+    monkeypatch.setattr(pipelined._Cutter, "compiled", compiled)
+    monkeypatch.setattr(pipelined, "find_cuts", cuts)
+    monkeypatch.setattr(pipelined, "ROUNDS", 0)
+    result = check(path, options, arguments, 6)
+    assert len(result.stages) == 6
+    # The first stage reads the host's input, which all others read from the core before.
+    assert len(asked) == 6 and sum(tiling is None for _, tiling in asked) < 3
 
 
 def variables(stage: CompiledResult) -> list[Variable]:
