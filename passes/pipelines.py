@@ -65,6 +65,7 @@ def to_target(
             # functions that compute in fp32 are taken apart when nothing in them is cast any more.
             *(('hlo-decompose{keep="logistic"}',) if rounds or cast_type == "tf32" else ()),
             *(exact if rounds else ()),
+            *(("hlo-gather-diagonals",) if gathers else ()),
             *((f'hlo-gather-to-dot{{target="{target}"}}',) if gathers else ()),
             *((f'hlo-gather-rows{{target="{target}"}}',) if gathers else ()),
             *((f'hlo-scatter-to-dot{{target="{target}"}}',) if gathers else ()),

@@ -16,6 +16,7 @@ PASSES = lazy(
         "hlo-fold-sums": ("fold_sums", "HloFoldSumsPass"),
         "hlo-fold-norms": ("fold_norms", "HloFoldNormsPass"),
         "hlo-center-norms": ("center_norms", "HloCenterNormsPass"),
+        "hlo-gather-diagonals": ("gather_diagonals", "HloGatherDiagonalsPass"),
         "hlo-gather-to-dot": ("gather_to_dot", "HloGatherToDotPass"),
         "hlo-gather-rows": ("gather_rows", "HloGatherRowsPass"),
         "hlo-scatter-to-dot": ("scatter_to_dot", "HloScatterToDotPass"),
