@@ -54,6 +54,30 @@ def test_an_iota_is_rows_in_order_while_it_is_inside(count: int, left: list[str]
     assert _canonical(text, [_table(7, 3)]) == left
 
 
+NEAREST = {
+    "three times each": ([0, 0, 0, 1, 1, 1, 2, 2, 2], ["slice", "broadcast", "reshape"]),
+    "every other": ([1, 3, 5], ["slice"]),
+    "every other twice": ([0, 0, 2, 2, 4, 4, 6, 6], ["slice", "broadcast", "reshape"]),
+    "clamped": ([5, 5, 6, 9], ["slice", "broadcast", "reshape"]),
+    "not equally often": ([0, 0, 1, 1, 1, 2], ["constant", "gather"]),
+    "not evenly": ([0, 0, 1, 1, 3, 3], ["constant", "gather"]),
+    "in falling order": ([3, 3, 2, 2, 1, 1], ["constant", "gather"]),
+}
+
+
+@pytest.mark.parametrize("form", NEAREST)
+def test_pixels_repeated_along_an_inner_axis_are_a_broadcast(form: str) -> None:
+    numbers, left = NEAREST[form]
+    text = f"""ENTRY main {{
+  t = f32[3,7,4] parameter(0)
+  i = s32[{len(numbers)}] constant({{{",".join(map(str, numbers))}}})
+  ROOT r = f32[3,{len(numbers)},4] gather(t, i), offset_dims={{0,2}}, collapsed_slice_dims={{1}},
+    start_index_map={{1}}, index_vector_dim=1, slice_sizes={{3,1,4}}
+}}
+"""
+    assert _canonical(text, [_table(3, 7, 4)]) == left
+
+
 REPEATED = {
     "first": ("s32[5]", "s32[2,5,1]", "1", "f32[2,5,4]", "2", 2),
     "last": ("s32[5,1]", "s32[5,3,1]", "0,2", "f32[5,3,4]", "2", 2),

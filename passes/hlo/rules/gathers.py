@@ -22,8 +22,8 @@ from neuronir.passes.hlo.support.walk import Rule
 
 
 def gather(op: Operation, e: Emitter) -> SSAValue | None:
-    """Rewrite rows at known, evenly spaced indices as a slice, with a broadcast for repeated
-    rows.
+    """Rewrite rows at known, evenly spaced indices as a slice, with a broadcast for rows that are
+    repeated equally often, as in a resize to the nearest pixel.
     """
     operand, indices = op.operands
     table = _known_indices(indices)
@@ -39,7 +39,7 @@ def gather(op: Operation, e: Emitter) -> SSAValue | None:
     row = _progression(np.clip(table.reshape(-1).astype(np.int64), 0, dims[axis] - 1))
     if row is None:
         return None
-    start, step, count = row
+    start, step, count, repeats = row
     offset = ints(op, "offset_dims")
     result = shape(op.results[0])
     starts, limits, strides = [0] * len(dims), list(dims), [1] * len(dims)
@@ -48,22 +48,34 @@ def gather(op: Operation, e: Emitter) -> SSAValue | None:
         limits[axis] = start + 1
         rest = [n for d, n in enumerate(dims) if d != axis]
         return e.broadcast(e.reshape(e.slice(operand, starts, limits), rest), result, offset)
-    trailing = tuple(range(len(result) - len(offset), len(result)))
-    if axis != 0 or offset != trailing:
+    batch = [d for d in range(len(result)) if d not in offset]
+    places = [*offset[:axis], *batch, *offset[axis:]]  # of the result's dimensions, as they are
+    if places != sorted(places):
         return None
     limits[axis], strides[axis] = start + step * (count - 1) + 1, step
-    return e.reshape(e.slice(operand, starts, limits, strides), result)
+    found = e.slice(operand, starts, limits, strides)
+    if repeats > 1:
+        wide = (*shape(found)[: axis + 1], repeats, *shape(found)[axis + 1 :])
+        found = e.broadcast(found, wide, [d for d in range(len(wide)) if d != axis + 1])
+    return e.reshape(found, result)
 
 
-def _progression(values: Array) -> tuple[int, int, int] | None:
-    """Return (start, step, count) of an arithmetic progression with a step of at least 0."""
-    if values.size == 1:
-        return int(values[0]), 0, 1
-    steps = np.diff(values)
-    step = int(steps[0])
-    if step < 0 or not bool((steps == step).all()):
+def _progression(values: Array) -> tuple[int, int, int, int] | None:
+    """Return (start, step, count, repeats) of an arithmetic progression with a step of at least 0,
+    each of whose `count` numbers stands `repeats` times in a row.
+    """
+    changes = np.flatnonzero(np.diff(values))
+    if changes.size == 0:
+        return int(values[0]), 0, 1, int(values.size)
+    repeats = int(changes[0]) + 1
+    if values.size % repeats:
         return None
-    return int(values[0]), step, int(values.size)
+    numbers = values[::repeats]
+    step = int(numbers[1] - numbers[0])
+    even = np.repeat(numbers[0] + step * np.arange(numbers.size), repeats)
+    if step < 0 or not bool((values == even).all()):
+        return None
+    return int(numbers[0]), step, int(numbers.size), repeats
 
 
 def _known_indices(value: SSAValue) -> Array | None:
