@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from jax import lax
 from xdsl.dialects import scf
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.tensor import ExtractSliceOp
+from xdsl.ir import BlockArgument
 
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.driver import CompileOptions, compile_text
@@ -127,3 +130,20 @@ def test_the_number_of_rounds_costs_no_time_of_compiling() -> None:
         assert program is not None
         counts.append(str(program.streams).count("Instruction("))
     assert max(counts) <= 2 * min(counts)
+
+
+def test_slices_of_weights_are_loaded_before_the_loop() -> None:
+    """Weights of each gate in the type of the products, which need no conversion."""
+    shapes = ((ROUNDS, 4, 256), (256, 1024), (256, 1024), (1024,))
+    args = [jnp.zeros(s, jnp.bfloat16) for s in shapes]
+    text = jax.jit(lstm).lower(*args).compiler_ir("hlo").as_hlo_text()
+    module = compile_text(text, "trn1", CompileOptions(compile_to="tiled")).module
+    weights = {
+        op.parent_op()
+        for op in module.walk()
+        if isinstance(op, ExtractSliceOp)
+        and isinstance(op.source, BlockArgument)
+        and isinstance(op.source.block.parent_op(), FuncOp)
+        and not op.offsets
+    }
+    assert weights and not any(isinstance(parent, scf.ForOp) for parent in weights)

@@ -7,9 +7,10 @@ load has no such limit: it reads a slice from its address.
 from math import prod
 
 from xdsl.dialects.tensor import ExtractSliceOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.support.loops import LoopOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.tile.buffers import spread
@@ -29,7 +30,8 @@ ENOUGH = 64
 
 def read_slices(block: Block, machine: Machine) -> None:
     """Replace slices of arrays in HBM by `tensor.extract_slice`, unless they have strides or short
-    rows, or overlap: then the array is loaded once.
+    rows, or overlap: then the array is loaded once. Slices are taken before loops that do not
+    define the array.
     """
     values = Values(block, machine)
     for op in values.ops:
@@ -49,11 +51,27 @@ def read_slices(block: Block, machine: Machine) -> None:
             properties=slice_properties(ints(op, "start_indices"), shape_of(result)),
         )
         new.location = op.location
-        assert op.parent is not None
-        op.parent.insert_op_before(new, op)
+        anchor = _outermost(op, source)
+        assert anchor.parent is not None
+        anchor.parent.insert_op_before(new, anchor)
         result.replace_all_uses_with(new.result)
         op.detach()
         op.erase()
+
+
+def _outermost(op: Operation, source: SSAValue) -> Operation:
+    """Return an op, or the outermost loop around it in front of which a value is known.
+
+    What a loop only reads is loaded once, and not in each iteration.
+    """
+    home = source.owner if isinstance(source.owner, Block) else source.owner.parent
+    anchor = op
+    while anchor.parent is not home:
+        loop = anchor.parent_op()
+        if not isinstance(loop, LoopOp):
+            break
+        anchor = loop
+    return anchor
 
 
 def _read_at_once(source: SSAValue, machine: Machine) -> bool:
