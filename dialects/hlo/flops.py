@@ -35,6 +35,15 @@ def _count(flops: int) -> IntegerAttr:
     return IntegerAttr(flops, i64)
 
 
+def pass_flops(old: Operation, new: Operation) -> None:
+    """Give the FLOPs of a dot or convolution to the one that replaces it, which may pad it with
+    zeros.
+    """
+    note_flops(old)
+    if FLOPS in old.attributes:
+        new.attributes[FLOPS] = old.attributes[FLOPS]
+
+
 def note_flops(root: Operation) -> None:
     """Record the FLOPs of each dot and convolution in `op`, including its regions.
 

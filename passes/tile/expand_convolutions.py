@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
+from neuronir.dialects.hlo.flops import pass_flops
 from neuronir.dialects.hlo.linear import ConvolutionOp
 from neuronir.dialects.hlo.unary import ConvertOp
 from neuronir.dialects.tile.rules import shape_of
@@ -101,7 +102,9 @@ def _padded(build: Emitter, op: ConvolutionOp, n: Numbers) -> SSAValue:
         "lhs_dilation": ones,
     }
     image = padded_image(build, op.lhs, n)
-    return build.emit("convolution", [image, op.rhs], op.result.type, properties)
+    padded = build.emit("convolution", [image, op.rhs], op.result.type, properties)
+    pass_flops(op, build.created[-1])
+    return padded
 
 
 def _product(build: Emitter, op: ConvolutionOp, n: Numbers) -> SSAValue:

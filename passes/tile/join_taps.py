@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array, i64_attr
+from neuronir.dialects.hlo.flops import pass_flops
 from neuronir.dialects.hlo.linear import ConvolutionOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.build import Emitter
@@ -105,6 +106,7 @@ def join_taps(build: Emitter, op: ConvolutionOp, n: Numbers, along: int) -> SSAV
             "output_spatial_dims": i64_array(range(1, rank - 1)),
         },
     )
+    pass_flops(op, build.created[-1])
     return build.transpose(result, [places.index(d) for d in range(rank)])
 
 

@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.hlo.data_movement import PadOp
+from neuronir.dialects.hlo.flops import pass_flops
 from neuronir.dialects.hlo.linear import ConvolutionOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.build import Emitter
@@ -114,6 +115,7 @@ def space_to_depth(op: ConvolutionOp) -> SSAValue:
         TensorType(element(op.result), sizes),
         {**op.properties, "window_strides": i64_array(strides)},
     )
+    pass_flops(op, build.created[-1])
     result = _apart(build, result, n.o_feature, d, block)
     starts = [0] * len(out)
     return build.slice(result, starts, list(out))

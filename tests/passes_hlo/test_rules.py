@@ -144,6 +144,35 @@ def test_only_neighbouring_slices_join(parts: tuple[tuple[int, int], ...]) -> No
     )
 
 
+@pytest.mark.parametrize(("low", "high"), [(2, 0), (0, 1), (1, 3)])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_constants_around_a_value_are_padding(low: int, high: int, dim: int) -> None:
+    sizes = [[5, 3], [5, 3], [5, 3], [5, 3]]
+    sizes[0][dim], sizes[2][dim] = low, high
+    sizes[3][dim] += low + high
+    before, _, behind, all_ = (",".join(map(str, s)) for s in sizes)
+    module = check(
+        "x = f32[5,3] parameter(0)\n"
+        "c = f32[] constant(-0.0)\n"
+        f"a = f32[{before}] broadcast(c), dimensions={{}}\n"
+        f"b = f32[{behind}] broadcast(c), dimensions={{}}\n"
+        f"ROOT r = f32[{all_}] concatenate(a, x, b), dimensions={{{dim}}}",
+        numbers(5, 3),
+    )
+    assert opcodes(module).count("pad") == 1 and "concatenate" not in opcodes(module)
+
+
+def test_different_constants_around_a_value_stay() -> None:
+    module = check(
+        "x = f32[5,3] parameter(0)\n"
+        "a = f32[1,3] constant({{0, 0, 0}})\n"
+        "b = f32[1,3] constant({{-0, -0, -0}})\n"
+        "ROOT r = f32[7,3] concatenate(a, x, b), dimensions={0}",
+        numbers(5, 3),
+    )
+    assert "pad" not in opcodes(module)
+
+
 @pytest.mark.parametrize("first, second", [("0,1", "1,2"), ("0", "0"), ("2", "1"), ("0,2", "0")])
 def test_reverse_of_reverse(first: str, second: str) -> None:
     check(

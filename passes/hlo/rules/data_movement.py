@@ -3,6 +3,7 @@
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
+from neuronir.dialects.hlo.resources import Array
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import (
     element,
@@ -78,7 +79,9 @@ def pad(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def concatenate(op: Operation, e: Emitter) -> SSAValue | None:
-    """Remove empty and single pieces, flatten nested concatenations, join adjacent slices."""
+    """Remove empty and single pieces, flatten nested concatenations, join adjacent slices, and pad
+    a piece that is between constants.
+    """
     d = integer(op, "dimension")
     pieces = [v for v in op.operands if shape(v)[d] != 0]
     if not pieces:
@@ -99,7 +102,22 @@ def concatenate(op: Operation, e: Emitter) -> SSAValue | None:
     first = values[0]
     if first is not None and all(v is not None and v.tobytes() == first.tobytes() for v in values):
         return e.fill(first, op.results[0].type)
-    return None
+    return _padded(pieces, values, d, e)
+
+
+def _padded(
+    pieces: list[SSAValue], values: list[Array | None], d: int, e: Emitter
+) -> SSAValue | None:
+    """Return the only piece that is not a constant, padded with the number of the others."""
+    others = [i for i, v in enumerate(values) if v is None]
+    numbers = {v.tobytes(): v for v in values if v is not None}
+    if len(others) != 1 or len(numbers) != 1:
+        return None
+    (at,), (number,) = others, numbers.values()
+    low, high = [0] * len(shape(pieces[at])), [0] * len(shape(pieces[at]))
+    low[d] = sum(shape(v)[d] for v in pieces[:at])
+    high[d] = sum(shape(v)[d] for v in pieces[at + 1 :])
+    return e.pad(pieces[at], e.scalar(number, element(pieces[at])), low, high)
 
 
 def _join_slices(pieces: list[SSAValue], d: int, e: Emitter) -> list[SSAValue]:
