@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.differential.stages import stages
+from tests.differential.stages import failures, stages
 
 TYPES: dict[str, Any] = {
     "s32": np.int32,
@@ -82,3 +82,34 @@ def test_what_is_carried_comes_in_order(
     for stage in stages(text, [p, k], phases=phases):
         for got, wanted in zip(stage.outputs, [*want, places.astype(np.int32)], strict=True):
             assert np.array_equal(got, wanted), stage.phase
+
+
+REPEATED = """HloModule m
+
+before {
+  a0 = f32[] parameter(0)
+  b0 = f32[] parameter(1)
+  a1 = u8[] parameter(2)
+  b1 = u8[] parameter(3)
+  ROOT c = pred[] compare(a0, b0), direction=LT
+}
+
+ENTRY e {
+  keys = f32[31] parameter(0)
+  moved = u8[64,31] parameter(1)
+  all = f32[64,31] broadcast(keys), dimensions={1}
+  t = (f32[64,31], u8[64,31]) sort(all, moved), dimensions={1}, is_stable=true, to_apply=before
+  ROOT r = u8[64,31] get-tuple-element(t), index=1
+}
+"""
+
+
+@pytest.mark.parametrize("rows", [64, 5])
+def test_equal_keys_of_all_rows(rows: int) -> None:
+    """Keys that repeat lie on all partitions, and what they carry on as many as there are rows."""
+    text = REPEATED.replace("64,31", f"{rows},31")
+    rng = np.random.default_rng(0)
+    keys = np.round(rng.normal(size=31)).astype(np.float32)
+    args = [keys, rng.integers(0, 256, (rows, 31)).astype(np.uint8)]
+    want = {"out0": args[1][:, np.argsort(keys, kind="stable")]}
+    assert not failures(text, args, "none", want, ("tiled", "virtual", "binary"))

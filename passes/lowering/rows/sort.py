@@ -51,7 +51,7 @@ def sort_form(emitter: Emitter, form: Form, whole: Atom, target: Form | None = N
 
     def packed() -> tuple[Words, Form]:
         words = new_words(emitter, partitions, count * size)
-        return words, Form(words.view.buffer, form.partition, join(free), copies=form.copies)
+        return words, Form(words.view.buffer, wanted.partition, join(free), copies=wanted.copies)
 
     ragged = any(a.ragged for a in rows)
 
@@ -192,12 +192,13 @@ def _sort_some_pairs(
     carried: Sequence[Carried],
 ) -> None:
     count, size = prod(a.size for a in rows), row_size(whole.size)
-    partitions = min(high.partitions, low.partitions)
+    # rows of repeated keys may lie on more partitions than those of the result
+    partitions = min(high.partitions, low.partitions, target.partitions)
 
     def packed(dtype: DType = DType.F32) -> tuple[Words, Form]:
         words = new_words(emitter, partitions, count * size, dtype)
         free = join((*dense(rows, size), (whole, 1)))
-        return words, Form(words.view.buffer, low.partition, free, copies=low.copies)
+        return words, Form(words.view.buffer, target.partition, free, copies=target.copies)
 
     sources = []
     moved = []
