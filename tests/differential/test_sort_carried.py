@@ -110,6 +110,6 @@ def test_equal_keys_of_all_rows(rows: int) -> None:
     text = REPEATED.replace("64,31", f"{rows},31")
     rng = np.random.default_rng(0)
     keys = np.round(rng.normal(size=31)).astype(np.float32)
-    args = [keys, rng.integers(0, 256, (rows, 31)).astype(np.uint8)]
+    args: list[NDArray[Any]] = [keys, rng.integers(0, 256, (rows, 31)).astype(np.uint8)]
     want = {"out0": args[1][:, np.argsort(keys, kind="stable")]}
     assert not failures(text, args, "none", want, ("tiled", "virtual", "binary"))
