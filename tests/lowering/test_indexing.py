@@ -262,3 +262,32 @@ def test_gathers_along_inner_dimensions(
     rng = np.random.default_rng(2)
     table = rng.standard_normal(shape).astype(np.float32)
     _same(text, [table, rng.integers(-20, 320, (20, len(mapped))).astype(np.int32)])
+
+
+_SLICED = """HloModule m
+
+ENTRY e {
+  x = f32[9] parameter(0)
+  start = u32[] parameter(1)
+  y = f32[4] dynamic-slice(x, start), dynamic_slice_sizes={4}
+  %s
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        "i = u8[5] constant({0, 1, 1, 3, 0})\n  ROOT r = f32[5,4] gather(y, i), offset_dims={1}, "
+        "collapsed_slice_dims={}, start_index_map={0}, index_vector_dim=1, slice_sizes={4}",
+        "i = s32[3] constant({2, 0, 7})\n  ROOT r = f32[3] gather(y, i), offset_dims={}, "
+        "collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}",
+        "ROOT r = u16[4,2] bitcast-convert(y)",
+        "second = u32[] parameter(2)\n"
+        "  ROOT r = f32[2] dynamic-slice(y, second), dynamic_slice_sizes={2}",
+    ],
+)
+def test_readers_of_a_slice_at_a_computed_start(reader: str) -> None:
+    """Its place in HBM is known only at run time."""
+    args = [np.arange(9, dtype=np.float32), np.array(3, np.uint32), np.array(1, np.uint32)]
+    _same(_SLICED % reader, args[: 3 if "second" in reader else 2])

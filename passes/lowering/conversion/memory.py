@@ -35,12 +35,13 @@ def row_major_in_hbm(state: Lowering, value: Value) -> Form | None:
 
 
 def contiguous_in_hbm(state: Lowering, value: Value) -> Form:
-    """Return a row-major copy of a value in HBM, in a buffer of the value's type.
+    """Return a row-major copy of a value in HBM, in a buffer of the value's type, at an address
+    that does not depend on loops and registers.
 
     Readers of its rows use the type of the buffer.
     """
     found = row_major_in_hbm(state, value)
-    if found is not None:
+    if found is not None and not found.indices:
         return found
     if value.array is not None or value.scalar is not None:
         # Separately: for a slice of a constant the converter finds a view of the whole, with gaps.

@@ -13,7 +13,12 @@ from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.data_movement import DynamicSliceOp, DynamicUpdateSliceOp
 from neuronir.dialects.nc.enums import AluOp
 from neuronir.dialects.nc.ops import View
-from neuronir.passes.lowering.conversion.memory import contiguous_in_hbm, result_in_hbm, write_all
+from neuronir.passes.lowering.conversion.memory import (
+    contiguous_in_hbm,
+    result_in_hbm,
+    row_major_in_hbm,
+    write_all,
+)
 from neuronir.passes.lowering.emitter import view_dtype
 from neuronir.passes.lowering.layouts.layout import Form, row_major
 from neuronir.passes.lowering.layouts.values import (
@@ -47,7 +52,7 @@ def lower_dynamic_slice(state: Lowering, op: Operation) -> None:
         limits = [a + n for a, n in zip(known, sizes, strict=True)]
         state.set(op.results[0], slice_value(source, known, limits, [1] * len(sizes)))
     elif _in_registers(state, starts):
-        whole = contiguous_in_hbm(state, source)
+        whole = row_major_in_hbm(state, source) or contiguous_in_hbm(state, source)
         value = new_value(sizes, source.dtype)
         value.forms.append(_part(state, whole, source.shape, sizes, known, starts))
         value.special = source.special
