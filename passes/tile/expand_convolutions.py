@@ -16,6 +16,7 @@ from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, integer, ints
 from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.lowering.convolution.numbers import Numbers, numbers_of_op
+from neuronir.passes.tile.group import views_between
 from neuronir.passes.tile.join_taps import join_taps, joined_dimension, padded_image
 from neuronir.passes.tile.space_to_depth import joins, space_to_depth, window_of
 from neuronir.passes.tile.split_phases import has_phases, split_phases
@@ -33,6 +34,7 @@ def expand_convolution(op: Operation) -> None:
     if not isinstance(op, ConvolutionOp) or integer(op, "batch_group_count") != 1:
         return
     take_reversal(op)
+    _fill_broadcasts(op)
     n = numbers_of_op(op)
     if has_phases(n):
         new, parts = split_phases(Emitter(op), op, n)
@@ -62,6 +64,13 @@ def expand_convolution(op: Operation) -> None:
         if whole is not part.result:
             part.result.replace_all_uses_with(whole)
             erase_dead(part)
+
+
+def _fill_broadcasts(op: ConvolutionOp) -> None:
+    """Copy operands that are broadcasts: windows are addresses of elements, which must exist."""
+    for i, v in enumerate(op.operands):
+        if any(view.name == "hlo.broadcast" for view in views_between(v)):
+            op.operands[i] = Emitter(op).unary("copy", v)
 
 
 def _convolutions(value: SSAValue) -> list[ConvolutionOp]:
