@@ -1,10 +1,11 @@
 """The best of rows, with zeros of both signs, infinities and NaN, at every phase."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.differential.stages import stages
+from tests.differential.stages import failures, stages
 
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1.0, 6e-45], np.float32)
 """The last is the smallest number that is not taken for a zero."""
@@ -61,3 +62,17 @@ def test_the_best_of_rows(rows: int, n: int, k: int, phases: tuple[str, ...]) ->
         assert np.array_equal(values.view(np.int32)[number], want.view(np.int32)[number])
         assert np.array_equal(np.isnan(values), ~number)
         assert np.array_equal(np.signbit(values), np.signbit(want))
+
+
+@pytest.mark.parametrize(("shape", "k"), [((33, 128), 3), ((64, 256), 2), ((40, 131), 3)])
+def test_few_of_a_narrow_float_in_few_rows(shape: tuple[int, int], k: int) -> None:
+    """The best of all pieces of a row are at least as many as a search finds at once."""
+    rows, n = shape
+    text = (
+        f"HloModule m\nENTRY e {{\n  p = bf16[{rows},{n}] parameter(0)\n"
+        f"  ROOT t = (bf16[{rows},{k}], s32[{rows},{k}]) topk(p), k={k}, largest=true\n}}\n"
+    )
+    x = np.random.default_rng(0).normal(size=shape).astype(ml_dtypes.bfloat16)
+    found = np.argsort(-x.astype(np.float32), axis=-1, kind="stable")[:, :k]
+    want = {"out0": np.take_along_axis(x, found, -1), "out1": found.astype(np.int32)}
+    assert not failures(text, [x], "none", want, ("binary",))

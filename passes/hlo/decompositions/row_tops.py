@@ -45,6 +45,8 @@ _COMPARED, _GATHERED = 3, 20
 """Time to compare a position with one other, on all partitions at once, and to gather one element,
 in ns.
 """
+_AT_ONCE = 8
+"""Elements that a search finds at once: a row has no fewer."""
 _PLACES = 2**24
 """Limit of positions: they are exact in f32."""
 _SIGN = -(2**31)
@@ -151,7 +153,7 @@ def _pieces(dims: Sequence[int], k: int) -> int:
     """Return the number of pieces of a row that takes the fewest cycles.
 
     Pieces fill the partitions. No piece is too long, and each is much longer than k. The best of
-    all pieces are searched again.
+    all pieces are searched again, at least eight of them.
     """
     rows, n = prod(dims[:-1]), dims[-1]
     least = max(-(-n // _LONGEST), 1)
@@ -167,7 +169,8 @@ def _pieces(dims: Sequence[int], k: int) -> int:
             time += -(-rows // _ROWS) * ((best + _EACH) * search + _COMPARED * k * best)
         return time, count
 
-    return min(range(least, most + 1), key=cycles)
+    counts = range(least, most + 1)
+    return min([c for c in counts if c == 1 or c * k + n % c >= _AT_ONCE] or counts, key=cycles)
 
 
 def _cut_row(x: SSAValue, k: int, e: Emitter) -> _Cut:
