@@ -62,11 +62,13 @@ class TileSplitSoftmaxPass(ModulePass):
         machine = machine_of(op, self.target, self.name)
         for function in programs(op):
             block = function.body.block
-            found = [s for one in block.ops if (s := _softmax(one, machine)) is not None]
-            for softmax in found:
-                softmax.split()
-                record(self.name, "sums computed in blocks")
-            if found:
+            count = 0
+            for one in list(block.ops):
+                if one.parent is block and (softmax := _softmax(one, machine)) is not None:
+                    softmax.split()
+                    count += 1
+            record(self.name, "sums computed in blocks", count)
+            if count:
                 split_slices(block)
                 lift_slices(block)
                 slice_arguments(block)
@@ -168,17 +170,17 @@ def _assembled(build: Emitter, parts: Sequence[SSAValue]) -> SSAValue:
     *rows, _ = shape_of(parts[0])
     columns = sum(shape_of(part)[-1] for part in parts)
     type_ = tensor((*rows, columns), element(parts[0]))
-    whole: SSAValue = build.insert(EmptyOp.make("hbm", type_)).results[0]
+    array: SSAValue = build.insert(EmptyOp.make("hbm", type_)).results[0]
     at = 0
     for part in parts:
         new = InsertSliceOp.build(
-            operands=[part, whole, [], [], []],
+            operands=[part, array, [], [], []],
             result_types=[type_],
             properties=slice_properties([*(0 for _ in rows), at], shape_of(part)),
         )
-        whole = build.insert(new).results[0]
+        array = build.insert(new).results[0]
         at += shape_of(part)[-1]
-    return whole
+    return array
 
 
 def _joined(build: Emitter, parts: Sequence[SSAValue]) -> SSAValue:

@@ -1,5 +1,6 @@
 """Running hlo passes on text and on corpus models, and comparing what programs compute."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.passes.hlo import PASSES
 from tests.corpus import CORPUS, program_args
+from tests.differential.stages import stages
+from tests.oracle import run_xla
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -74,3 +77,17 @@ def check_preserved(
     run_passes(module, pipeline)
     assert_same(before, interpret(module, args), tolerance)
     return module
+
+
+def check_bits(module: ModuleOp, text: str, args: Sequence[Array]) -> None:
+    """Assert that a module, and the program of `text` on both paths, return XLA's fp32 bits, and
+    NaN where it does."""
+    (wanted,) = run_xla(text, args)
+    np.testing.assert_array_equal(interpret(module, args)[0], wanted)
+    numbers = ~np.isnan(wanted)
+    for phases in (("binary",), ("tiled", "binary")):
+        *_, stage = stages(text, args, "none", phases)
+        (found,) = stage.outputs
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+        bits = found[numbers].view(np.uint32)
+        np.testing.assert_array_equal(bits, wanted[numbers].view(np.uint32))
