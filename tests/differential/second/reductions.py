@@ -158,6 +158,8 @@ def window(draw: Draw) -> Value:
         # Of windows of one element in the padding XLA's CPU backend reads beyond the operand.
         low, high = (draw.pick([0, 0, 1, 2]) if inside and width > 1 else 0 for _ in range(2))
         lhs, rhs = draw.pick([(1, 1)] * 8 + [(1, 2), (2, 1)]) if inside else (1, 1)
+        # Windows of one element with strides lose their base dilation in XLA's CPU backend.
+        lhs = lhs if width > 1 else 1
         wide = (n - 1) * lhs + 1 + low + high if n else low + high
         span = (width - 1) * rhs + 1
         parts["size"].append(str(width))
