@@ -64,7 +64,9 @@ def split_phases(build: Emitter, op: ConvolutionOp, n: Numbers) -> tuple[SSAValu
 def _phase(
     build: Emitter, op: ConvolutionOp, n: Numbers, phase: tuple[int, ...], counts: list[int]
 ) -> SSAValue:
-    """Compute the result positions `phase`, `phase` + gap, ...; zeros if no tap meets the image."""
+    """Compute the result positions `phase`, `phase` + gap, ...; zeros if no tap meets the
+    image.
+    """
     image, kernel = shape_of(op.lhs), shape_of(op.rhs)
     starts, limits, steps = [0] * len(kernel), list(kernel), [1] * len(kernel)
     padding: list[int] = []
@@ -77,7 +79,10 @@ def _phase(
         if taps <= 0:
             return build.fill(0, TensorType(element(op.result), counts))
         begin = (phase[i] + first - n.low[i]) // gap
-        padding += [-begin, begin + counts[n.o_spatial[i]] + taps - 1 - image[n.spatial[i]]]
+        end = begin + counts[n.o_spatial[i]] + taps - 1
+        if begin >= image[n.spatial[i]] or end <= 0:
+            return build.fill(0, TensorType(element(op.result), counts))
+        padding += [-begin, end - image[n.spatial[i]]]
         last = first + (taps - 1) * gap
         starts[k] = kernel[k] - 1 - last if n.reversal[i] else first
         limits[k], steps[k] = starts[k] + (taps - 1) * gap + 1, gap

@@ -15,6 +15,12 @@ PROGRAMS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], int]
     "odd taps and sizes": ((2, 6, 5, 40), (3, 3, 40, 24), {"padding": [(2, 1), (1, 2)]}, 4),
     "one dimension": ((1, 6, 9, 32), (3, 5, 32, 16), {"lhs_dilation": (1, 3)}, 3),
     "taps that miss a phase": ((1, 6, 5, 32), (1, 2, 32, 16), {"lhs_dilation": (1, 3)}, 2),
+    "phases behind the image": (
+        (1, 6, 1, 32),
+        (1, 2, 32, 16),
+        {"lhs_dilation": (1, 3), "padding": [(0, 0), (0, 1)]},
+        1,
+    ),
     "cut results": ((1, 8, 8, 32), (3, 3, 32, 8), {"padding": [(-1, 1), (0, -2)]}, 4),
     "in groups": ((1, 6, 6, 64), (3, 3, 32, 64), {"feature_group_count": 2}, 4),
 }

@@ -90,6 +90,8 @@ def _statistics(instr: Instr, values: dict[str, Array], known: dict[str, Error])
     if any(np.any(np.asarray(known[name])) or known[name] is None for name in instr.operands):
         return None
     x, scale, *rest = (_wide(values[name]) for name in instr.operands)
+    if not x.size:
+        return 0.0
     epsilon, feature = (
         float(instr.attributes.split(f"{name}=")[1].split(",")[0])
         for name in ("epsilon", "feature_index")

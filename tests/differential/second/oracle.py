@@ -78,16 +78,19 @@ def opened(program: Program) -> Program:
 
 def fenced(program: Program) -> Program:
     """The program with barriers ahead of what slices at computed starts: XLA joins two such slices
-    to one, whose start is the sum in the type of the second start, and clamps only that. It ends
-    the process where it joins a reversal with a map."""
+    to one, whose start is the sum in the type of the second start, and clamps only that. A scatter
+    reads such a slice of what it updates. It ends the process where it joins a reversal with a
+    map."""
     instrs: list[Instr] = []
     for instr in program.instrs:
-        if instr.opcode in ("dynamic-slice", "gather", "reverse"):
-            first, *rest = instr.operands
-            shapes = next(i.shapes for i in instrs if i.name == first)
-            fence = Instr(f"{instr.name}_f", "opt-barrier", shapes, (first,))
-            instrs.append(fence)
-            instr = replace(instr, operands=(fence.name, *rest))
+        if instr.opcode in ("dynamic-slice", "gather", "reverse", "scatter"):
+            count = len(instr.operands) // 2 if instr.opcode == "scatter" else 1
+            fences: list[str] = []
+            for k, operand in enumerate(instr.operands[:count]):
+                shapes = next(i.shapes for i in instrs if i.name == operand)
+                fences.append(f"{instr.name}_f{k}")
+                instrs.append(Instr(fences[-1], "opt-barrier", shapes, (operand,)))
+            instr = replace(instr, operands=(*fences, *instr.operands[count:]))
         called = tuple(_fenced_text(text) for text in instr.computations)
         instrs.append(replace(instr, computations=called))
     return replace(program, instrs=instrs)

@@ -139,6 +139,17 @@ def test_convolutions_cut_their_input_in_the_reference(dilation: int) -> None:
     np.testing.assert_allclose(found["c"], expected, rtol=1e-5, atol=1e-5)
 
 
+def test_scatters_beyond_a_slice_change_nothing_in_the_reference() -> None:
+    """XLA alone reads the element that it puts back from beyond the slice."""
+    found = values(program(307131))
+    assert (found["v8"] == found["v4"]).all()
+
+
+def test_gradients_of_no_features_have_no_rounding() -> None:
+    one = program(310138)
+    assert judge(one, Configuration("inf1", "matmult", 3), values(one)).kind == "right"
+
+
 @pytest.mark.parametrize("seed", [301736, 303382])
 def test_the_reference_computes_what_xla_alone_does_not(seed: int) -> None:
     """A product of bf16 whose result is f32; a reversal of a map, which ended the process."""
