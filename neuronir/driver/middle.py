@@ -33,7 +33,7 @@ from neuronir.driver.too_slow import TooSlow
 from neuronir.driver.user_passes import UserPassFailure
 from neuronir.driver.weights import entry_function
 from neuronir.passes import statistics
-from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns
+from neuronir.passes.lowering.bounds import least_dma_ns, least_issue_ns, least_pe_ns
 from neuronir.passes.tile.room import same_groups
 from neuronir.targets.simulator.report import busiest_ns
 from neuronir.targets.simulator.timing import simulate_timing
@@ -70,7 +70,9 @@ LARGEST = 3000
 FAR, LARGEST_FAR = 20.0, 6000
 """From this multiple of the lower bound, twice as many ops are allowed: a bidirectional LSTM of 64
 steps has 5,100 ops when its loops are unrolled, and took 13 times as long without phase `tiled`."""
-
+FAR_ISSUE = 5.0
+"""The same, of the least time of the program's instructions: tiles do not join many small ops to
+fewer instructions."""
 
 FIRST = 10.0
 """Phase `tiled` comes first if the work of the direct path exceeds this multiple of the lower
@@ -154,7 +156,7 @@ def _first_ns(module: ModuleOp, machine: Machine) -> float:
     size = _size(module)
     if size <= LARGEST and machine.has_control_flow:
         return near_ns(module, machine, FIRST)
-    return near_ns(module, machine, FAR) if size <= LARGEST_FAR else inf
+    return far_ns(module, machine) if size <= LARGEST_FAR else inf
 
 
 class _TilesFirst(TooSlow):
@@ -219,7 +221,7 @@ def _direct_first(
         refused = failure
     else:
         time, _ = _timing(direct.result, machine)
-        far = time > near_ns(module, machine, FAR)
+        far = time > far_ns(module, machine)
         most = LARGEST_FAR if far else LARGEST
         if tried is not None or time <= near_ns(module, machine) or _size(module) > most:
             return direct
@@ -284,6 +286,12 @@ def _of_loops(
 def near_ns(module: ModuleOp, machine: Machine, near: float = NEAR) -> float:
     """Return the time up to which phase `tiled` is not tried, for a program in phase `hlo`."""
     return max(SMALL_NS, near * least_ns(module, machine))
+
+
+def far_ns(module: ModuleOp, machine: Machine) -> float:
+    """Return the time from which a program is far from its lower bounds."""
+    issue = least_issue_ns(entry_function(module).body.block, machine)
+    return max(near_ns(module, machine, FAR), FAR_ISSUE * issue)
 
 
 def through_tiles(

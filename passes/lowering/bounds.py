@@ -1,4 +1,4 @@
-"""Compute lower bounds of a program's time: DMA for its data, and PE for its dots."""
+"""Compute lower bounds of a program's time: DMA for its data, PE for its dots, and instructions."""
 
 from math import prod
 
@@ -7,8 +7,10 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.hlo.constants import ConstantOp
 from neuronir.dialects.hlo.flops import useful_flops
+from neuronir.dialects.hlo.semantics.elementwise import ELEMENTWISE
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.walking import walk_in
 from neuronir.passes.lowering.layouts.types import known_dtype
 
 
@@ -29,6 +31,14 @@ def least_dma_ns(block: Block, machine: Machine) -> float:
 def least_pe_ns(block: Block, machine: Machine) -> float:
     """Return the PE time of the dots of a block at the peak rate."""
     return sum(useful_flops(op) for op in block.ops) / machine.peak_flops_bf16 * 1e9
+
+
+def least_issue_ns(block: Block, machine: Machine) -> float:
+    """Return the time of an instruction of the least length for each elementwise op, on ACT and DVE
+    at once, at three operations per two instructions.
+    """
+    ops = sum(op.name.removeprefix("hlo.") in ELEMENTWISE for op in walk_in(block))
+    return ops * machine.dve_min_cycles / (1.5 * (machine.act_ghz + machine.dve_ghz))
 
 
 def leaves_of(ssa: SSAValue) -> list[SSAValue]:

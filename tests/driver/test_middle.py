@@ -291,6 +291,21 @@ def test_larger_programs_are_tried_where_they_are_far(monkeypatch: pytest.Monkey
         assert ways.asked == (["direct", "80"] if tried else ["direct"])
 
 
+def test_many_small_ops_are_not_far_from_their_instructions() -> None:
+    """Random bits on inf1 are 3,700 ops of pieces of integers: 260 us, of which tiles save 12 in
+    three times the compile time."""
+    text = """HloModule bits
+ENTRY main {
+  state = u64[2] parameter(0)
+  ROOT bits = (u64[2], u32[5,31]) rng-bit-generator(state), algorithm=rng_philox
+}
+"""
+    module = compile_text(text, "inf1", replace(EXACT, compile_to="hlo")).module
+    machine = get_machine("inf1")
+    assert middle.FAR * middle.least_ns(module, machine) < 10e3
+    assert middle.far_ns(module, machine) > 300e3
+
+
 def test_large_programs_that_spill_are_tried_without_control_flow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
