@@ -42,8 +42,11 @@ def test_positions_counted_with_wrapped_negatives_are_a_slice() -> None:
     assert _canonical(text, [_table(16, 4)]) == ["slice", "broadcast"]
 
 
-@pytest.mark.parametrize(("count", "left"), [(6, ["slice"]), (9, ["iota", "gather"])])
-def test_an_iota_is_rows_in_order_while_it_is_inside(count: int, left: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("count", "left"),
+    [(6, ["slice"]), (9, [*["slice"] * 2, "reshape", "broadcast", "concatenate"])],
+)
+def test_an_iota_is_rows_in_order_and_the_last_one(count: int, left: list[str]) -> None:
     text = f"""ENTRY main {{
   t = f32[7,3] parameter(0)
   i = s32[{count}] iota(), iota_dimension=0
@@ -54,14 +57,23 @@ def test_an_iota_is_rows_in_order_while_it_is_inside(count: int, left: list[str]
     assert _canonical(text, [_table(7, 3)]) == left
 
 
+_REPEATED = ["slice", "reshape", "broadcast"]
 NEAREST = {
     "three times each": ([0, 0, 0, 1, 1, 1, 2, 2, 2], ["slice", "broadcast", "reshape"]),
     "every other": ([1, 3, 5], ["slice"]),
     "every other twice": ([0, 0, 2, 2, 4, 4, 6, 6], ["slice", "broadcast", "reshape"]),
     "clamped": ([5, 5, 6, 9], ["slice", "broadcast", "reshape"]),
-    "not equally often": ([0, 0, 1, 1, 1, 2], ["constant", "gather"]),
-    "not evenly": ([0, 0, 1, 1, 3, 3], ["constant", "gather"]),
-    "in falling order": ([3, 3, 2, 2, 1, 1], ["constant", "gather"]),
+    "not equally often": (
+        [0, 0, 1, 1, 1, 2],
+        [*_REPEATED, *_REPEATED, "slice", "concatenate"],
+    ),
+    "in falling order": ([3, 3, 2, 2, 1, 1], [*_REPEATED * 3, "concatenate"]),
+    "in periods": (
+        [0, 0, 1, 2, 2, 3, 3, 4, 5, 5],
+        ["slice", "reshape", *_REPEATED, "slice", *_REPEATED, "concatenate", "reshape"],
+    ),
+    "interleaved": ([0, 4, 1, 5, 2, 6], [*["slice", "reshape"] * 2, "concatenate", "reshape"]),
+    "each on its own": ([1, 6, 3, 2, 0, 4], ["constant", "gather"]),
 }
 
 
