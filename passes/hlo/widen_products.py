@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
+import ml_dtypes
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from neuronir.dialects.support.dtypes import is_float
+from neuronir.dialects.support.dtypes import is_float, np_dtype
 from neuronir.passes.hlo.rules.shape import ELEMENTWISE
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.retype import retyped
@@ -41,6 +42,17 @@ _SMALL = 8
 
 def _is_narrow(value: SSAValue) -> bool:
     return is_tensor(value) and element(value) in _NARROW
+
+
+def _rounds(op: Operation) -> bool:
+    """Return whether an op adds, or subtracts, a number so large that the sum is rounded to an
+    integer: that is its purpose, as in the decompositions of `_STEPS`.
+    """
+    if op.name not in ("hlo.add", "hlo.subtract"):
+        return False
+    bits = int(ml_dtypes.finfo(np_dtype(element(op.results[0]))).nmant)
+    numbers = (splat(v) for v in op.operands)
+    return any(number is not None and bool(abs(number) >= 2.0**bits) for number in numbers)
 
 
 def _is_step(op: Operation) -> bool:
@@ -89,7 +101,7 @@ class _Widener:
 
     def _follow(self, op: Operation) -> None:
         """Widen an op that reads a value in f32, if its other operands are cheap to convert."""
-        if not any(v in self.wide for v in op.operands):
+        if not any(v in self.wide for v in op.operands) or _rounds(op):
             return
         if not (op.name in _SINGLE or op.name in ("hlo.reduce", "hlo.reshape", COMPOSITE)):
             if op.name != "hlo.broadcast" or size(op.operands[0]) * _SMALL > size(op.results[0]):

@@ -265,3 +265,20 @@ def test_parts_of_a_later_dimension() -> None:
     )
     starts = np.random.default_rng(0).integers(0, 18, (64, 1))
     check(text, normal(64, 20), starts.astype(np.int32))
+
+
+@pytest.mark.parametrize("opcode", ["round-nearest-even", "round-nearest-afz", "floor", "ceil"])
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+def test_rounding_of_products(opcode: str, kind: str) -> None:
+    """The sum with 2^10 that rounds to an integer was computed in f32, which did not round."""
+    text = module(
+        "x = f32[33,40] parameter(0)",
+        "y = f32[40,50] parameter(1)",
+        f"a = {kind}[33,40] convert(x)",
+        f"b = {kind}[40,50] convert(y)",
+        f"d = {kind}[33,50] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}",
+        f"e = {kind}[33,50] abs(d)",
+        f"f = {kind}[33,50] {opcode}(e)",
+        "r = f32[33,50] convert(f)",
+    )
+    check(text, np.round(4 * normal(33, 40)) / 4, np.round(normal(40, 50)))

@@ -54,6 +54,25 @@ ENTRY e {
   ROOT r = f32[640,96] exponential(f)
 }
 """
+LONG_ROWS = """
+HloModule m
+
+max {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] maximum(a, b)
+}
+
+ENTRY e {
+  x = f32[4,2049] parameter(0)
+  k = f32[] constant(-inf)
+  y = f32[4,2049] tanh(x)
+  m = f32[4] reduce(y, k), dimensions={1}, to_apply=max
+  n = f32[4] negate(m)
+  b = f32[4,2049] broadcast(n), dimensions={0}
+  ROOT r = f32[4,2049] add(y, b)
+}
+"""
 GROUPS = """
 HloModule m
 
@@ -278,3 +297,11 @@ def test_rows_of_a_product_lie_as_in_hbm() -> None:
     module = compile_text(PLACES, "trn1", options).module
     (dot,) = (op for op in module.walk() if op.name == "hlo.dot")
     assert "[28p4], [4p1, 7f32], [32f1]" in str(dot.results[0].type)
+
+
+def test_reductions_in_pieces_change_their_sign() -> None:
+    """The maximum of a softmax over 2,049 columns was added: the quotients were right by chance."""
+    x = np.random.default_rng(0).standard_normal((4, 2049)).astype(np.float32)
+    y = np.tanh(x)
+    want = {"out0": y - y.max(axis=1, keepdims=True)}
+    assert not failures(LONG_ROWS, [x], "none", want, ("tiled", "virtual", "binary"))

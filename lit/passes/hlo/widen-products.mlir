@@ -87,3 +87,20 @@ func.func @halves(%x: tensor<64x64xbf16>, %w: tensor<64x64xbf16>) -> tensor<64x6
   %2 = hlo.convert %1 : (tensor<64x64xf32>) -> tensor<64x64xf16>
   func.return %2 : tensor<64x64xf16>
 }
+
+// A number as large as the mantissa rounds what it is added to; in f32 it would not.
+
+// CHECK-LABEL: func.func @rounds
+// CHECK:         %[[P:.*]] = hlo.dot {{.*}} -> tensor<64x64xf32>
+// CHECK:         %[[A:.*]] = hlo.convert {{.*}} : (tensor<64x64xf32>) -> tensor<64x64xf16>
+// CHECK:         %[[S:.*]] = hlo.add %[[A]], {{.*}} : tensor<64x64xf16>
+// CHECK:         hlo.subtract %[[S]], {{.*}} : tensor<64x64xf16>
+func.func @rounds(%x: tensor<64x64xf16>, %w: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  %c = hlo.constant dense<1.024000e+03> : tensor<f16>
+  %m = hlo.broadcast %c dimensions = [] : (tensor<f16>) -> tensor<64x64xf16>
+  %0 = hlo.dot %x, %w lhs_batch_dims = [], rhs_batch_dims = [], lhs_contracting_dims = [1], rhs_contracting_dims = [0] : (tensor<64x64xf16>, tensor<64x64xf16>) -> tensor<64x64xf16>
+  %1 = hlo.abs %0 : tensor<64x64xf16>
+  %2 = hlo.add %1, %m : tensor<64x64xf16>
+  %3 = hlo.subtract %2, %m : tensor<64x64xf16>
+  func.return %3 : tensor<64x64xf16>
+}

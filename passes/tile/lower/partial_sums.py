@@ -17,11 +17,18 @@ SHARE = 8
 
 
 def in_pieces(
-    state: Lower, form: Form, target: Form, inside: Sequence[Dim], alu: AluOp, dtype: DType
+    state: Lower,
+    form: Form,
+    target: Form,
+    inside: Sequence[Dim],
+    alu: AluOp,
+    dtype: DType,
+    negate: bool,
 ) -> bool:
     """Reduce a copy along the digits `inside`, outermost first, in two steps.
 
-    Pieces of the outermost digit are reduced first, then their results. Returns False, without
+    Pieces of the outermost digit are reduced first, then their results, whose sign changes with
+    `negate`. Returns False, without
     effect, if that is not useful: in loops, whose iterations overlap; for few elements; and if the
     kept digits are outside the reduced ones, so that each result has its own rows.
     """
@@ -64,6 +71,6 @@ def in_pieces(
     for chunk in chunks(dims, rows, 3, 16384):
         free = [*((d.strides[1], d.size) for d in chunk.dims), (kept, pieces)]
         source = partial.at(chunk.number, chunk.partitions, free)
-        params = {"op": alu, "axes": 1}
+        params = {"op": alu, "axes": 1, "negate": int(negate)}
         state.emitter.emit("tensor_reduce", [chunk.view(target, 0)], [source], params, engine)
     return True

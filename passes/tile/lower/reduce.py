@@ -136,7 +136,7 @@ def along_free(
     count = prod(d.size for d in inside)
     if len(inside) > 3 or count > state.machine.max_free_sbuf:
         raise NeuronError("NIR_TIL007", "a reduction over more than three digits")
-    if in_pieces(state, form, partial, inside, alu, dtype):
+    if in_pieces(state, form, partial, inside, alu, dtype, negate):
         return
     if alu is AluOp.ADD and sum_on_act(state, form, partial, walk, inside, negate=negate):
         return
