@@ -42,6 +42,10 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+_REPEATED = 8
+"""Times that a number of an operand stands in a sum, on average, from which sums are not random."""
+
+
 def errors(program: Program, values: dict[str, Array], cast: float) -> dict[str, Error]:
     """The error of each value. `cast` is the roundoff that operands of f32 dots are rounded with,
     0 where they keep their type."""
@@ -250,6 +254,8 @@ def _combined(
     # Roundings of equal numbers are equal, and add up; in all no more than twice each product's.
     equal = terms / min(terms, *(max(len(np.unique(x)), 1) for x in (a, b)))
     together = min(_SIGMAS * np.sqrt(equal), 2.0 * np.sqrt(terms))
+    if equal >= _REPEATED:  # so do those of partial sums that grow by the same number
+        sums = max(sums, terms * _F32)
     error = size * (max(_SIGMAS, together) * cast + sums * np.sqrt(min(terms, 64)))
     crossed = _peak(before[0], a) * _largest(b) + _peak(before[1], b) * _largest(a)
     return np.asarray(error + own + terms * crossed)

@@ -145,9 +145,16 @@ def test_scatters_beyond_a_slice_change_nothing_in_the_reference() -> None:
     assert (found["v8"] == found["v4"]).all()
 
 
-def test_gradients_of_no_features_have_no_rounding() -> None:
-    one = program(310138)
-    assert judge(one, Configuration("inf1", "matmult", 3), values(one)).kind == "right"
+@pytest.mark.parametrize(
+    ("seed", "configuration"),
+    [
+        (310138, Configuration("inf1", "matmult", 3)),  # the gradient of no features
+        (309064, Configuration("trn1", "none", 1)),  # a sum of 511 equal products
+    ],
+)
+def test_right_programs_are_not_wrong(seed: int, configuration: Configuration) -> None:
+    one = program(seed)
+    assert judge(one, configuration, values(one)).kind == "right"
 
 
 @pytest.mark.parametrize("seed", [301736, 303382])
