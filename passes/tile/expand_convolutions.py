@@ -18,6 +18,7 @@ from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.lowering.convolution.numbers import Numbers, numbers_of_op
 from neuronir.passes.tile.group import views_between
 from neuronir.passes.tile.join_taps import join_taps, joined_dimension, padded_image
+from neuronir.passes.tile.patches import dot_of_patches, has_patches
 from neuronir.passes.tile.space_to_depth import joins, space_to_depth, window_of
 from neuronir.passes.tile.split_phases import has_phases, split_phases
 
@@ -51,6 +52,8 @@ def expand_convolution(op: Operation) -> None:
         new = _products(build, op, n)
     elif not n.spatial or (prod(taps) == 1 and n.groups == 1 and not any((*n.low, *n.high))):
         new = _product(build, op, n)
+    elif has_patches(op, n):
+        new = dot_of_patches(build, op, n)
     elif (along := joined_dimension(op, n)) is not None and joins(window_of(op, n), along):
         new = join_taps(build, op, n, along)
     elif small and (n.groups > 1 or window_of(op, n).best() is None):
