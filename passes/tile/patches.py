@@ -11,7 +11,6 @@ from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, tensor
 from neuronir.passes.lowering.convolution.numbers import Numbers
 
-
 LEAST_DEPTH = 128
 """From this depth, a product fills the rows of PE; of fewer, taps are joined to features."""
 
@@ -29,9 +28,9 @@ def has_patches(op: ConvolutionOp, n: Numbers) -> bool:
 def dot_of_patches(build: Emitter, op: ConvolutionOp, n: Numbers) -> SSAValue:
     """Multiply a matrix with a row for each patch:
 
-        %r = hlo.convolution %x, %w      %p = hlo.transpose (hlo.reshape %x : 3x14x16x14x16)
-          x: 3x224x224, stride 16   ->   %r = hlo.dot %w, (hlo.reshape %p : 196x768)
-          w: 768x3x16x16
+    %r = hlo.convolution %x, %w      %p = hlo.transpose (hlo.reshape %x : 3x14x16x14x16)
+      x: 3x224x224, stride 16   ->   %r = hlo.dot %w, (hlo.reshape %p : 196x768)
+      w: 768x3x16x16
     """
     kernel = build.reverse(
         op.rhs, [d for d, turned in zip(n.k_spatial, n.reversal, strict=True) if turned]
