@@ -40,8 +40,11 @@ from neuronir.targets.simulator.timing import simulate_timing
 
 NEAR = 1.5
 """Phase `tiled` is not tried up to this multiple of the lower bound."""
-SMALL_NS = 50_000.0
-"""Programs up to this time are small: latencies dominate, which tiling does not change."""
+SMALL_NS, SHORT_NS = 50_000.0, 25_000.0
+"""Programs up to this time are small, of many or of a few ops: latencies dominate, which tiling does
+not change."""
+FEW = 120
+"""Limit of ops of programs for which tiles are found in little time."""
 ROOMS = (80, 50, 25, 10)
 """Percentages of SBUF for tiles: less if the program does not fit, or to test whether more overlap
 of iterations is faster.
@@ -285,7 +288,8 @@ def _of_loops(
 
 def near_ns(module: ModuleOp, machine: Machine, near: float = NEAR) -> float:
     """Return the time up to which phase `tiled` is not tried, for a program in phase `hlo`."""
-    return max(SMALL_NS, near * least_ns(module, machine))
+    small = SHORT_NS if _size(module) <= FEW else SMALL_NS
+    return max(small, near * least_ns(module, machine))
 
 
 def far_ns(module: ModuleOp, machine: Machine) -> float:

@@ -68,6 +68,7 @@ def test_no_room_is_tried_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """The program is the same, with fewer attempts: neither if the groups need no more room, nor if
     the tiled programs turn out to be equal."""
     monkeypatch.setattr(middle, "SMALL_NS", 0.0)
+    monkeypatch.setattr(middle, "SHORT_NS", 0.0)
     tried = 0
 
     def counted(program: Program, machine: Machine) -> TimingResult:
