@@ -41,8 +41,8 @@ from neuronir.targets.simulator.timing import simulate_timing
 NEAR = 1.5
 """Phase `tiled` is not tried up to this multiple of the lower bound."""
 SMALL_NS, SHORT_NS = 50_000.0, 25_000.0
-"""Programs up to this time are small, of many or of a few ops: latencies dominate, which tiling does
-not change."""
+"""Programs up to this time are small, of many or of a few ops: latencies dominate, which tiling
+does not change."""
 FEW = 120
 """Limit of ops of programs for which tiles are found in little time."""
 ROOMS = (80, 50, 25, 10)
