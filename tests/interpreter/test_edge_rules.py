@@ -140,6 +140,12 @@ def test_reduce_precision(bits: tuple[int, int]) -> None:
     )
 
 
+_SET = """
+set {
+  a = f32[] parameter(0)
+  ROOT b = f32[] parameter(1)
+}
+"""
 _ADD = """add {
   a = f32[] parameter(0)
   b = f32[] parameter(1)
@@ -219,6 +225,18 @@ def test_scatter_drops_windows_that_leave_the_operand() -> None:
         "scatter_dims_to_operand_dims={0,1}, index_vector_dim=1, to_apply=add",
         [x, indices, updates],
         _ADD,
+    )
+
+
+def test_the_last_of_overlapping_windows_counts() -> None:
+    """Also where a dimension of the windows comes first in the updates."""
+    indices = np.array([[0], [3], [5], [1], [4]], np.int32)
+    check(
+        "f32[9]",
+        "scatter(p0, p1, p2), update_window_dims={0}, inserted_window_dims={}, "
+        "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=set",
+        [np.zeros(9, np.float32), indices, np.arange(1, 21, dtype=np.float32).reshape(4, 5)],
+        _SET,
     )
 
 

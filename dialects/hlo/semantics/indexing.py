@@ -122,7 +122,8 @@ def scatter(
 ) -> tuple[Array, ...]:
     """Return copies of `inputs` with each update combined in; windows out of bounds are dropped.
 
-    Updates of the same element are combined in row-major order of the update array.
+    Updates of the same element are combined in the order of the indices, as by XLA's CPU backend:
+    of windows that overlap, the last one counts.
     """
     shape = inputs[0].shape
     update_shape = updates[0].shape
@@ -169,10 +170,15 @@ def scatter(
                 spread
             )
         flat = flat * size + position[d]
-    flat = np.broadcast_to(flat, update_shape).reshape(-1)
-    kept = np.broadcast_to(inside, update_shape).reshape(-1)
+    order = [*batch_axes, *sorted(window_dims)]
+
+    def by_window(array: Array) -> Array:
+        return np.broadcast_to(array, update_shape).transpose(order).reshape(-1)
+
+    kept = by_window(inside)
     results = [np.array(x).reshape(-1) for x in inputs]
-    combine_at(results, flat[kept], [np.asarray(u).reshape(-1)[kept] for u in updates], reducer)
+    given = [by_window(np.asarray(u))[kept] for u in updates]
+    combine_at(results, by_window(flat)[kept], given, reducer)
     return tuple(result.reshape(shape) for result in results)
 
 
