@@ -91,3 +91,8 @@ def test_e04_openpose_on_64_pixels() -> None:
 @pytest.mark.slow
 def test_e06_wavenet_of_600_samples() -> None:
     agrees(networks.wavenet, 1, 600, 1)
+
+
+@pytest.mark.slow
+def test_e05_prosotron_of_40_steps() -> None:
+    agrees(networks.prosotron, 40, 1, 512)

@@ -114,6 +114,7 @@ def check(
 
 @pytest.mark.parametrize("cores", [pytest.param(2, marks=pytest.mark.slow), 5])
 def test_bert_agrees_with_the_program_that_is_not_cut(cores: int) -> None:
+    """Row D04 of docs/features.md: only the first stage reads inputs of the host."""
     path, options, arguments = bert()
     result = check(path, options, arguments, cores)
     assert len(result.pipeline.stages) == cores
@@ -213,7 +214,10 @@ def test_loop_that_stays_is_in_one_stage(tmp_path: Path, cores: int) -> None:
 
 
 def test_weights_that_stay_on_a_core_are_loaded_once() -> None:
-    """The second run, without their transfers and in the memory of the first, gives the same."""
+    """The second run, without their transfers and in the memory of the first, gives the same.
+
+    Row D06 of docs/features.md.
+    """
     path, options, arguments = bert()
     program = compile_file(str(path), "inf1", options).program
     assert program is not None
@@ -430,6 +434,18 @@ def test_equal_layers_are_compiled_once_for_their_time(
     assert len(result.stages) == 6
     # The first stage reads the host's input, which all others read from the core before.
     assert len(asked) == 6 and sum(tiling is None for _, tiling in asked) < 3
+
+
+@pytest.mark.slow
+def test_d05_pipeline_of_more_than_ten_cores(tmp_path: Path) -> None:
+    path = tmp_path / "alike.hlo"
+    path.write_text(alike(36))
+    rng = np.random.default_rng(7)
+    arguments: Arrays = [rng.standard_normal((128, 256)).astype(np.float32)]
+    arguments += [rng.standard_normal((256, 256)).astype(np.float32) / 16 for _ in range(36)]
+    options = replace(MATMULT, weights={f"w{i}": arguments[i + 1] for i in range(36)})
+    result = check(path, options, arguments, 12)
+    assert len(result.stages) > 10
 
 
 def variables(stage: CompiledResult) -> list[Variable]:
