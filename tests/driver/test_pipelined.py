@@ -436,18 +436,6 @@ def test_equal_layers_are_compiled_once_for_their_time(
     assert len(asked) == 6 and sum(tiling is None for _, tiling in asked) < 3
 
 
-@pytest.mark.slow
-def test_d05_pipeline_of_more_than_ten_cores(tmp_path: Path) -> None:
-    path = tmp_path / "alike.hlo"
-    path.write_text(alike(36))
-    rng = np.random.default_rng(7)
-    arguments: Arrays = [rng.standard_normal((128, 256)).astype(np.float32)]
-    arguments += [rng.standard_normal((256, 256)).astype(np.float32) / 16 for _ in range(36)]
-    options = replace(MATMULT, weights={f"w{i}": arguments[i + 1] for i in range(36)})
-    result = check(path, options, arguments, 12)
-    assert len(result.stages) > 10
-
-
 def variables(stage: CompiledResult) -> list[Variable]:
     assert stage.program is not None
     return [v for v in stage.program.variables if v.kind in ("input", "output")]
