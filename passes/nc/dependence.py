@@ -45,6 +45,27 @@ def _box(access: Access) -> _Box:
     return access.low, access.high, access.shape
 
 
+_SPANS = 8
+"""Most parts in which a read with gaps is recorded. Longer ones count as read from end to end."""
+
+
+def _spans(access: Access) -> Iterator[tuple[int, int]]:
+    """Yield byte intervals, in order and disjoint, that together contain an access.
+
+    Of few rows with large gaps in between, each row is one:
+
+        4 bytes at 0 and at 6144        ->  (0, 4), (6144, 6148)    not (0, 6148)
+    """
+    low, high = access.low, access.high
+    if access.fixed and access.shape.dims:
+        stride, count = access.shape.dims[-1]
+        row = high - low - stride * (count - 1)
+        if count <= _SPANS and 0 < 2 * row <= stride:
+            yield from ((low + stride * k, low + stride * k + row) for k in range(count))
+            return
+    yield low, high
+
+
 def _within(write: Access, entry: Access) -> bool:
     """Return whether a write covers all partitions of `entry`."""
     return write.start <= entry.start and write.stop >= entry.stop
@@ -165,8 +186,11 @@ class Memory:
         return i
 
     def _touched(self, access: Access) -> list[_Interval]:
-        first = bisect_right(self.starts, access.low) - 1
-        return self.intervals[first : bisect_left(self.starts, access.high)]
+        starts, out = self.starts, []
+        for low, high in _spans(access):
+            first = bisect_right(starts, low) - 1
+            out += self.intervals[first : bisect_left(starts, high)]
+        return out
 
     def meet(self, access: Access, found: dict[int, bool]) -> None:
         """Add to `found` the nodes that `access` must follow."""
@@ -217,13 +241,11 @@ class Memory:
 
     def note(self, access: Access) -> None:
         """Record `access`, for which `meet` was called."""
+        if not access.write:
+            self._note_read(access)
+            return
         first = self._split(access.low)
         last = self._split(access.high)
-        if not access.write:
-            key = self._key(access)
-            for interval in self.intervals[first:last]:
-                interval.add_read(key, access)
-            return
         bare = not access.partial
         covering = access.fixed and bare
         for interval in self.intervals[first:last]:
@@ -234,6 +256,13 @@ class Memory:
         if bare and last - first > 1:  # this write replaces everything in many intervals
             del self.starts[first + 1 : last]
             del self.intervals[first + 1 : last]
+
+    def _note_read(self, access: Access) -> None:
+        key = self._key(access)
+        for low, high in _spans(access):
+            first = self._split(low)
+            for interval in self.intervals[first : self._split(high)]:
+                interval.add_read(key, access)
 
     def _key(self, access: Access) -> int:
         """Return a key shared by reads of which the latest one implies the others."""

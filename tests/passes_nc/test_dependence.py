@@ -1,0 +1,68 @@
+"""Dependences on accesses with gaps: the same as of single bytes, from work linear in the reads."""
+
+import random
+
+from neuronir.dialects.nc.enums import DType, Space
+from neuronir.dialects.nc.footprint import shape_of
+from neuronir.dialects.nc.instruction import AccessPattern, Affine
+from neuronir.passes.nc.dependence import Memory
+from neuronir.passes.nc.listing import Access, Bounds
+
+_BOUNDS: Bounds = {}
+
+
+def _access(node: int, write: bool, at: int, *free: tuple[int, int]) -> Access:
+    """Float32 elements of partition 0, from byte `at`, at strides of (elements, count)."""
+    pattern = AccessPattern(Space.SBUF, DType.F32, Affine(at, ()), 0, 1, free)
+    shape = shape_of(pattern)
+    low, high = at + shape.low, at + shape.high
+    return Access(node, 0, write, False, low, high, 0, 1, not shape.dims, pattern, True, shape)
+
+
+def _bytes(access: Access) -> set[int]:
+    found = {access.low + k for k in range(access.shape.width)}
+    for stride, count in access.shape.dims:
+        found = {at + stride * k for at in found for k in range(count)}
+    return found
+
+
+def test_accesses_with_gaps_follow_those_of_the_same_bytes() -> None:
+    """Whatever an access follows shares a byte; the last write of each byte is always found."""
+    rng = random.Random(1)
+    for _ in range(150):
+        memory = Memory(_BOUNDS)
+        touched: list[tuple[set[int], bool]] = []
+        last: dict[int, int] = {}  # by byte, the last write
+        reads: dict[int, set[int]] = {}  # by byte, the reads since then
+        for node in range(30):
+            rows, columns = rng.choice([(1, 8), (2, 1), (3, 2), (2, 4), (9, 1)])
+            stride = rng.randint(columns, 24)
+            access = _access(
+                node, rng.random() < 0.4, 4 * rng.randrange(40), (stride, rows), (1, columns)
+            )
+            found: dict[int, bool] = {}
+            memory.meet(access, found)
+            memory.note(access)
+            mine = _bytes(access)
+            wanted = {last[b] for b in mine if b in last}
+            if access.write:
+                wanted = wanted.union(*(reads.get(b, set()) for b in mine))
+            assert wanted <= set(found)
+            for other in found:
+                share, written = touched[other]
+                assert share & mine and (written or access.write)
+            touched.append((mine, access.write))
+            for b in mine:
+                if access.write:
+                    last[b], reads[b] = node, set()
+                else:
+                    reads.setdefault(b, set()).add(node)
+
+
+def test_reads_with_gaps_are_recorded_once_a_row() -> None:
+    """A transpose that transfers pairs of elements: each pair lies across all the others."""
+    memory = Memory(_BOUNDS)
+    count = 200
+    for node in range(count):
+        memory.note(_access(node, False, 4 * node, (count, 2)))
+    assert sum(len(interval.reads) for interval in memory.intervals) == 2 * count
