@@ -100,9 +100,9 @@ class HloDecomposePass(ModulePass):
     - Integers: divide and remainder (a corrected quotient in f32), power (by squaring), popcnt,
       count_leading_zeros, and shifts by the width or more.
     - Normalisation and windows: batch_norm_*, cumulative reduce_window (by doubling, and in
-      pieces if it is long), and select_and_scatter.
-    - Reductions: of (value, index) pairs, with a computed initial value, and of many elements to
-      few (in two stages).
+      pieces if it is long), reduce_window with a computed initial value, and select_and_scatter.
+    - Reductions: of (value, index) pairs, of several operands and by regions of several ops (pair
+      by pair), with a computed initial value, and of many elements to few (in two stages).
     - Scatters: that multiply or combine bits (updates of one element are combined first), that add
       integers, and that keep the maximum or minimum of 32-bit integers (f32 scatters of exact
       parts).

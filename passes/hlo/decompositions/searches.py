@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.support.dtypes import byte_size, is_float, is_pred
 from neuronir.passes.hlo.composites.region import cut, wrap
-from neuronir.passes.hlo.decompositions.argmax import argmax, extreme, same
+from neuronir.passes.hlo.decompositions.argmax import extreme, same
 from neuronir.passes.hlo.decompositions.counts import counts_along
 from neuronir.passes.hlo.decompositions.stages import reduce as reduce_in_stages
 from neuronir.passes.hlo.rules.arithmetic import neutral_element
@@ -47,9 +47,7 @@ def reduce(op: Operation, e: Emitter) -> SSAValue | None:
 
     A reduction of one operand may be split into two stages.
     """
-    if len(op.operands) == 2:
-        return reduce_in_stages(op, e)
-    return _searched(op, e) or argmax(op, e)
+    return _searched(op, e) or reduce_in_stages(op, e)
 
 
 @dataclass(frozen=True)

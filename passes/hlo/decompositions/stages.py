@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import is_float
 from neuronir.passes.hlo.decompositions.argmax import argmax
+from neuronir.passes.hlo.decompositions.pairs import reduce_by_region
 from neuronir.passes.hlo.rules.arithmetic import neutral_element
 from neuronir.passes.hlo.support.build import Emitter, reducer_opcode
 from neuronir.passes.hlo.support.values import element, ints, is_splat_of, producer, shape
@@ -40,16 +41,19 @@ class Stage:
 
 
 def reduce(op: Operation, e: Emitter) -> SSAValue | None:
-    """Lower a reduction of pairs (argmax.py), or split a reduction of one operand.
+    """Lower a reduction of pairs (argmax.py) or by a region (pairs.py), or split a reduction of
+    one operand.
 
     A computed initial value is combined last.
     """
     if len(op.operands) != 2:
-        return argmax(op, e)
+        return argmax(op, e) or reduce_by_region(op, e)
     value, initial = op.operands
     opcode, dims = reducer_opcode(op), ints(op, "dimensions")
-    neutral = None if opcode is None else neutral_element(opcode, element(value))
-    if opcode is None or neutral is None:
+    if opcode is None:
+        return reduce_by_region(op, e)
+    neutral = neutral_element(opcode, element(value))
+    if neutral is None:
         return None
     sizes = shape(value)
     if opcode == "add" and is_float(element(value)):

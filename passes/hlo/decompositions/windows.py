@@ -9,12 +9,13 @@ from neuronir.dialects.support.dtypes import byte_size, is_float
 from neuronir.passes.hlo.decompositions.pieces import pieces_of, running_in_pieces
 from neuronir.passes.hlo.decompositions.running import running_by_region, running_in_digits
 from neuronir.passes.hlo.rules.arithmetic import neutral_element
-from neuronir.passes.hlo.support.build import Emitter, reducer_opcode
+from neuronir.passes.hlo.support.build import Emitter, binary_region, reducer_opcode
 from neuronir.passes.hlo.support.values import (
     element,
     ints,
     is_splat_of,
     shape,
+    splat,
     string,
     tensor,
 )
@@ -27,10 +28,12 @@ LARGEST_WINDOW = 64
 def reduce_window(op: Operation, e: Emitter) -> SSAValue | None:
     """Compute a running sum (or max, ...) in log2(n) steps; step k combines elements 2^k apart.
 
-    Other windows (pooling) are unchanged.
+    Other windows (pooling) are unchanged, except that a computed initial value is combined last.
     """
     direction = cumulative(op)
     opcode = reducer_opcode(op)
+    if opcode is not None and len(op.operands) == 2 and splat(op.operands[1]) is None:
+        return _from_neutral(op, opcode, e)
     if direction is None:
         return None
     axis, backwards = direction
@@ -56,12 +59,38 @@ def reduce_window(op: Operation, e: Emitter) -> SSAValue | None:
     return e.convert(x, element(op.results[0]))
 
 
+def _from_neutral(op: Operation, opcode: str, e: Emitter) -> SSAValue | None:
+    """Combine windows that begin with the neutral element with the initial value.
+
+    Narrow floats are rounded once, after both.
+    """
+    x, start = op.operands
+    kind = element(x)
+    neutral = neutral_element(opcode, kind)
+    if neutral is None:
+        return None
+    if opcode == "add" and is_float(kind):
+        neutral = -0.0  # 0 would change a sum of -0
+    wide = f32 if is_float(kind) and byte_size(kind) < byte_size(f32) else kind
+    dims = shape(op.results[0])
+    windows = e.emit(
+        "reduce_window",
+        [e.convert(x, wide), e.scalar(neutral, wide)],
+        tensor(dims, wide),
+        op.properties,
+        [binary_region(opcode, wide)],
+    )
+    first = e.broadcast(e.convert(start, wide), dims, ())
+    return e.convert(e.binary(opcode, first, windows), kind)
+
+
 def without_scans(op: Operation, e: Emitter) -> SSAValue | None:
     """Decompose a reduce_window, except for running reductions of floats that the target computes
     directly. Running sums of integers are those of their digits.
     """
     direction = cumulative(op)
-    if direction is None or reducer_opcode(op) not in _SCANS:
+    computed = splat(op.operands[-1]) is None
+    if direction is None or computed or reducer_opcode(op) not in _SCANS:
         return reduce_window(op, e)
     if reducer_opcode(op) == "add" and is_splat_of(op.operands[1], 0):
         total = running_in_digits(op.operands[0], *direction, e)

@@ -13,6 +13,7 @@ from neuronir.passes.hlo.support.values import (
     element,
     ints,
     is_splat_of,
+    is_tensor,
     producer,
     shape,
     size,
@@ -117,7 +118,8 @@ def map_(op: Operation, e: Emitter) -> SSAValue | None:
 def applied(block: Block | None, operands: Sequence[SSAValue], e: Emitter) -> SSAValue | None:
     """Apply a region of scalars to whole arrays of one shape.
 
-    Returns None if one of its ops has a region or several results.
+    A region of several results gives a tuple. Returns None if one of its ops has a region or
+    several results.
     """
     if block is None:
         return None
@@ -128,7 +130,11 @@ def applied(block: Block | None, operands: Sequence[SSAValue], e: Emitter) -> SS
             return known[inner.operands[0]]
         if inner.regions or len(inner.results) != 1:
             return None
-        if inner.name == "hlo.constant":
+        if inner.name == "hlo.tuple":
+            value = e.tuple([known[v] for v in inner.operands])
+        elif not is_tensor(inner.results[0]):
+            return None
+        elif inner.name == "hlo.constant":
             scalar = e.like(inner, (), inner.results[0].type)
             value = e.broadcast(scalar, dims, ())
         else:
