@@ -1,4 +1,4 @@
-"""Row D07 of docs/features.md: BERT at a large batch in a pipeline over the cores of inf1."""
+"""Rows D05 and D07 of docs/features.md: pipelines over many cores of inf1, BERT at batch 32."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -79,6 +79,27 @@ def encoder(x: Any, *weights: Any) -> Any:
         return norm(y + jax.nn.gelu(y @ up, approximate=False) @ down)
 
     return layer(layer(x, *weights[:6]), *weights[6:])
+
+
+def test_d05_eleven_layers_on_eleven_cores(tmp_path: Path) -> None:
+    """More than ten cores, on three chips: activations take less time than the work on them."""
+
+    def layers(x: Any, *weights: Any) -> Any:
+        for w in weights:
+            x = jnp.tanh(x @ w)
+        return x
+
+    path = tmp_path / "layers.hlo"
+    arguments = [np.zeros(shape, np.float32) for shape in ((32, 256), *[(256, 256)] * 11)]
+    path.write_text(hlo_text(layers, arguments))
+    time = pipeline(path, 11, [0])
+    assert len(time.cores) == 11
+    links = [core.link_ns for core in time.cores]
+    assert links[0] == 0 and all(0 < link < time.period_ns / 2 for link in links[1:])
+    assert time.period_ns < 1.1 * max(core.run_ns for core in time.cores)
+    assert min(core.resident_bytes for core in time.cores) >= 256 * 256 * 2
+    one = pipeline(path, 1, [0])
+    assert time.period_ns < one.period_ns / 2
 
 
 def test_d07_two_layers_at_batch_4(tmp_path: Path) -> None:
