@@ -52,6 +52,7 @@ def to_target(
             *(() if gathers else ("hlo-gather-to-dot",)),
             f'hlo-decompose{{keep="logistic"{kept}}}',
             _CLEAN,
+            *(() if gathers else ("hlo-select-slices",)),
             *(() if gathers else (f'hlo-scatter-to-dot{{target="{target}"}}', _CLEAN)),
             *exact,
             "hlo-widen-products",

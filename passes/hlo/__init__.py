@@ -20,6 +20,7 @@ PASSES = lazy(
         "hlo-gather-to-dot": ("gather_to_dot", "HloGatherToDotPass"),
         "hlo-gather-rows": ("gather_rows", "HloGatherRowsPass"),
         "hlo-scatter-to-dot": ("scatter_to_dot", "HloScatterToDotPass"),
+        "hlo-select-slices": ("select_slices", "HloSelectSlicesPass"),
         "hlo-split-scatters": ("split_scatters", "HloSplitScattersPass"),
         "hlo-auto-cast": ("auto_cast", "HloAutoCastPass"),
         "hlo-narrow-int64": ("narrow_int64", "HloNarrowInt64Pass"),

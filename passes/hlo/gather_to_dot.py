@@ -15,9 +15,9 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine, get_machine
-from neuronir.dialects.support.dtypes import byte_size, is_float, is_unsigned
+from neuronir.dialects.support.dtypes import byte_size, is_float
 from neuronir.passes.hlo.support.build import Emitter
-from neuronir.passes.hlo.support.index_vectors import component, groups_of, index_dims
+from neuronir.passes.hlo.support.index_vectors import bounded, component, groups_of, index_dims
 from neuronir.passes.hlo.support.values import constant, element, integer, ints, shape, size, tensor
 from neuronir.passes.hlo.support.walk import blocks, rewrite_block
 from neuronir.passes.statistics import record
@@ -93,7 +93,7 @@ def gather_to_dot(machine: Machine | None, op: Operation, e: Emitter) -> SSAValu
     numbers: SSAValue | None = None
     for d in moved:
         part = component(e, indices, vector_dim, start_map.index(d), index_batch)
-        part = _clamped(e, _signed(e, part), dims[d])
+        part = bounded(e, part, dims[d] - 1, f32 if machine is None else i32)
         if numbers is None:
             numbers = part
         else:
@@ -155,17 +155,6 @@ def lookup_ns(machine: Machine, count: int, rows: int, width: int, special: int)
     transposed = machine.partitions + machine.dve_overhead_cycles
     cycles = tiles * (transposed + marks + width * (1 + special * select))
     return cycles / machine.dve_ghz + 4 * machine.dma_fixed_ns
-
-
-def _signed(e: Emitter, numbers: SSAValue) -> SSAValue:
-    """Return indices in i32."""
-    if is_unsigned(element(numbers)) and byte_size(element(numbers)) >= 4:  # or become negative
-        numbers = e.binary_number("minimum", numbers, _LARGEST_TABLE)
-    return e.convert(numbers, i32)
-
-
-def _clamped(e: Emitter, numbers: SSAValue, size: int) -> SSAValue:
-    return e.binary_number("minimum", e.binary_number("maximum", numbers, 0), size - 1)
 
 
 def _places(op: Operation, order: Sequence[int], kept: Sequence[int]) -> list[int]:

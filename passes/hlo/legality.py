@@ -79,7 +79,7 @@ class Legality:
         check = CHECKS.get(opcode)
         if check is None and not found and self.addresses:
             self._usual.add(same)
-        if not self.addresses and _computes_addresses(op):
+        if not self.addresses and computes_addresses(op):
             found.append(Problem("NCC_EVRF001", _no_addresses(op, self.target)))
         if opcode == "while" and self.loops:
             if counted_loop(op) is not None or (self.counts and condition_loop(op) is not None):
@@ -117,7 +117,7 @@ class Legality:
         return Problem("NCC_ESPP004", f"data type {name} is not supported")
 
 
-def _computes_addresses(op: Operation) -> bool:
+def computes_addresses(op: Operation) -> bool:
     """Return whether runtime indices select what an op reads or writes.
 
     The position of a slice that depends on the iteration of a loop alone is known to the encoder.

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from math import prod
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
+from neuronir.dialects.support.dtypes import byte_size, is_float, is_unsigned
 from neuronir.passes.hlo.support.build import Builder
-from neuronir.passes.hlo.support.values import shape
+from neuronir.passes.hlo.support.values import element, shape
 
 
 def index_dims(indices: SSAValue, vector_dim: int, batching: Sequence[int]) -> list[int]:
@@ -34,3 +35,15 @@ def component(
         order.append(vector_dim)
     count = prod(shape(indices)) // max(1, prod(groups))
     return e.reshape(e.transpose(indices, order), (*groups, count))
+
+
+def bounded(e: Builder, numbers: SSAValue, last: int, kind: Attribute) -> SSAValue:
+    """Return indices clamped to [0, last] in a type: i32, or f32 if `last` is below 2^24.
+
+    A machine that computes in fp32 clamps integers of 32 bits in several steps, but an fp32 beyond
+    2^24 is rounded to one beyond.
+    """
+    if is_unsigned(element(numbers)) and byte_size(element(numbers)) >= 4 and not is_float(kind):
+        numbers = e.binary_number("minimum", numbers, last)  # or become negative
+    numbers = e.convert(numbers, kind)
+    return e.binary_number("minimum", e.binary_number("maximum", numbers, 0), last)
