@@ -1,6 +1,7 @@
 """List plans of a dot: which contracted digits, or rows of the result, are on partitions."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
 
 from xdsl.ir import Operation
@@ -41,8 +42,30 @@ def _dot(op: Operation, costs: Costs) -> list[Plan]:
         beside = beside_contraction(op, k, costs.machine)
         for which, result in rows:
             cost = product_ns(op, which, depth, result, costs)
-            out += [Plan(needs, result, cost, which) for needs in (k, *beside)]
+            out += [
+                Plan(needs, result, cost, which)
+                for needs in (k, *beside)
+                if not _crosses(op, needs, result)
+            ]
     return [*out, *_rows_of_batches(op, costs)]
+
+
+def _crosses(op: Operation, needs: tuple[Partition, Partition], result: Partition) -> bool:
+    """Return whether the operands and the result divide a dimension of the batch in ways that
+    have no common refinement: 6 as 2 x 3 and as 3 x 2.
+    """
+    kinds = [shape_of(v) for v in (*op.operands, op.results[0])]
+    lhs, rhs = (ints(op, name) for name in ("lhs_batch_dims", "rhs_batch_dims"))
+    for dims in zip(lhs, rhs, range(len(lhs)), strict=True):
+        ends = set()
+        for d, shape, partition in zip(dims, kinds, (*needs, result), strict=True):
+            stride = row_major(shape)[d]
+            inner = {c for a, _ in partition for c in (a.stride, a.end)}
+            ends |= {c // stride for c in inner if stride < c < stride * shape[d]}
+        points = sorted(ends)
+        if any(b % a for a, b in pairwise(points)):
+            return True
+    return False
 
 
 def parts_of_partitions(machine: Machine, size: int) -> int:

@@ -111,6 +111,8 @@ class Writer(Choice):
         how = way(self.machine, size, dtype(value), where.partition, wanted, special)
         if how is Way.MEMORY:
             return place(shape, wanted)
+        if how is not Way.SAME and (stored := self._order_of_store(value, wanted, reader)):
+            return place(shape, wanted, stored)
         if how in (Way.SAME, Way.SELECT, Way.STACK):
             return place(shape, wanted, [a for a, _ in where.free])
         old = [a for a, _ in own(where.partition, size)]
@@ -293,11 +295,29 @@ class Writer(Choice):
             user = user.results[0].get_user_of_unique_use()
         if user is None or not views or user.name != "hlo.copy" or not self._leaves(user):
             return []
+        return self._order_behind(views, shape_of(user.results[0]), partition)
+
+    def _order_of_store(self, value: SSAValue, wanted: Partition, reader: Operation) -> list[Atom]:
+        """Return the order of free digits in which a view of a value is stored to HBM.
+
+        Empty if the reader does not store it, or stores the value itself.
+        """
+        if not self._to_hbm_by(reader):
+            return []
+        for operand in reader.operands:
+            root, views = self.values.chain(operand)
+            if root is value and views and all(v.name in MOVES for v in views):
+                return self._order_behind(views, shape_of(operand), wanted)
+        return []
+
+    def _order_behind(
+        self, views: Sequence[Operation], shape: Sequence[int], partition: Partition
+    ) -> list[Atom]:
+        """Return the order of a value's free digits that is row-major behind views."""
         seen = self.values.forward(views, partition)
         if seen is None:
             return []
-        free = place(shape_of(user.results[0]), seen).free
-        mine = self.values.back(views, free)
+        mine = self.values.back(views, place(shape, seen).free)
         return [a for a, _ in sorted(mine or (), key=lambda pair: -pair[1])]
 
     def _leaves(self, op: Operation) -> bool:
