@@ -267,7 +267,9 @@ class Writer(Choice):
             order = padded_order(op, places[0])
         elif op.name == "hlo.dot" and plan.stationary >= 0:
             order = columns_order(op, plan, places)
-            if self._leaves(op) and scattered(place(shape, plan.result, order)):
+            if scattered(place(shape, plan.result, order)) and any(
+                self._to_hbm_by(use.op) for use in self.values.uses(op.results[0])
+            ):
                 order = []  # it would be stored element by element
         elif op.name != "hlo.dot" and not self._leaves(op):
             left = prod(shape) // max(1, positions(own(plan.result, prod(shape))))
