@@ -9,9 +9,8 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.nc.placement import place_variables, variable_bytes
+from neuronir.dialects.nc.placement import place_variables
 from neuronir.dialects.nc.structure import AllocOp, VariableOp
-from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.assign_banks import assign_banks
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.listing import (
@@ -24,6 +23,7 @@ from neuronir.passes.nc.listing import (
     variables,
 )
 from neuronir.passes.nc.liveness import usable_sbuf
+from neuronir.passes.nc.memory_map import verify_hbm
 from neuronir.passes.nc.place_sbuf import Room, SbufFull, place_sbuf
 from neuronir.passes.nc.rewrite import write_order
 
@@ -106,17 +106,4 @@ def set_addresses(ops: Sequence[VariableOp], machine: Machine) -> None:
     found = place_variables(ops)
     for op in ops:
         op.properties["address"] = IntegerAttr(found[op.sym_name.data], i64)
-    end = max((found[op.sym_name.data] + variable_bytes(op) for op in ops), default=0)
-    if end > machine.hbm_bytes:
-        own = [op for op in ops if op.members is None]
-        largest = sorted(own, key=lambda v: -variable_bytes(v))[:8]
-        lines = [
-            f"  {variable_bytes(v):>14} bytes  {v.kind.data} @{v.sym_name.data}" for v in largest
-        ]
-        raise NeuronError(
-            "NCC_EOOM002",
-            f"device memory is too small: the variables take {end} bytes, {machine.name} has "
-            f"{machine.hbm_bytes} ({end - machine.hbm_bytes} too many)",
-            excerpt="the largest:\n" + "\n".join(lines),
-            help="use a smaller batch or a narrower type, or split the model",
-        )
+    verify_hbm(ops, machine)

@@ -7,7 +7,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from neuronir.dialects.nc.enums import Space
+from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.origin import source_of
+from neuronir.dialects.nc.placement import place_variables, variable_bytes
+from neuronir.dialects.nc.structure import VariableOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.listing import Buffer, Node, machine_of
 from neuronir.passes.nc.liveness import Life, rounded
@@ -72,6 +75,25 @@ def too_small(
         excerpt="live at the peak, bytes per partition:\n" + "\n".join(lines),
         help=_help(taken[0], available) if taken else _LESS,
     )
+
+
+def verify_hbm(ops: Sequence[VariableOp], machine: Machine) -> None:
+    """Raise NCC_EOOM002 with the largest variables if they exceed the memory of a core."""
+    found = place_variables(ops)
+    end = max((found[op.sym_name.data] + variable_bytes(op) for op in ops), default=0)
+    if end > machine.hbm_bytes:
+        own = [op for op in ops if op.members is None]
+        largest = sorted(own, key=lambda v: -variable_bytes(v))[:8]
+        lines = [
+            f"  {variable_bytes(v):>14} bytes  {v.kind.data} @{v.sym_name.data}" for v in largest
+        ]
+        raise NeuronError(
+            "NCC_EOOM002",
+            f"device memory is too small: the variables take {end} bytes, {machine.name} has "
+            f"{machine.hbm_bytes} ({end - machine.hbm_bytes} too many)",
+            excerpt="the largest:\n" + "\n".join(lines),
+            help="use a smaller batch or a narrower type, or split the model",
+        )
 
 
 def _name(writer: Operation | None) -> str:

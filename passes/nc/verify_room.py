@@ -1,4 +1,4 @@
-"""nc-verify-room: refuse what needs more SBUF than there is, before the program is ordered."""
+"""nc-verify-room: refuse what needs more memory than there is, before the program is ordered."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,22 +16,22 @@ from neuronir.dialects.nc.records import dtype_seen, partition_bytes, space_of
 from neuronir.dialects.nc.structure import AllocOp
 from neuronir.dialects.support.walking import walk, walk_in
 from neuronir.passes.nc.bodies import bodies_in_place
-from neuronir.passes.nc.listing import functions, machine_of, require_phase
+from neuronir.passes.nc.listing import functions, machine_of, require_phase, variables
 from neuronir.passes.nc.liveness import SBUF_HELP, rounded, usable_sbuf
-from neuronir.passes.nc.memory_map import Taken, too_small
+from neuronir.passes.nc.memory_map import Taken, too_small, verify_hbm
 from neuronir.passes.statistics import record
 
 
 @dataclass(frozen=True)
 class NcVerifyRoomPass(ModulePass):
-    """Refuse an instruction or a loop that needs more SBUF than there is.
+    """Refuse variables, an instruction or a loop that need more memory than there is.
 
-    The operands of an instruction are live together. A buffer that instructions both in and outside
-    of a loop access is live during the whole loop, in any order, and nc-spill does not spill inside
-    loops. If such buffers exceed SBUF, the program cannot be placed, and the passes that order it,
-    which take longest, are not worth their time. Transfers are not checked, because nc-spill may
-    split them. The module is not changed. Raises NCC_EOOM002. Runs after nc-unroll, which removes
-    loops.
+    Variables that exceed HBM are reported first, because smaller tiles do not help. The operands of
+    an instruction are live together. A buffer that instructions both in and outside of a loop
+    access is live during the whole loop, in any order, and nc-spill does not spill inside loops. If
+    such buffers exceed SBUF, the program cannot be placed, and the passes that order it, which take
+    longest, are not worth their time. Transfers are not checked, because nc-spill may split them.
+    The module is not changed. Raises NCC_EOOM002. Runs after nc-unroll, which removes loops.
 
         %w = nc.alloc : memref<128x90000xbf16, ...>     // live in each iteration
         nc.dma (%w) = (%weights)                   ->   error: [NCC_EOOM002] SBUF is too small
@@ -43,8 +43,9 @@ class NcVerifyRoomPass(ModulePass):
     sbuf: int = field(default=0, metadata={"help": SBUF_HELP})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Check every instruction and every loop of every function."""
+        """Check the variables, and every instruction and every loop of every function."""
         require_phase(op, self.name, "virtual")
+        verify_hbm(list(variables(op).values()), machine_of(op))
         most = usable_sbuf(machine_of(op), self.sbuf)
         with bodies_in_place(op):
             for func in functions(op):

@@ -1,5 +1,7 @@
 // A program whose variables do not fit in the memory of a core is refused: a chip of inf1 has 8 GiB for four cores.
-// RUN: status 1 neuron-opt %s -p @nc-order,nc-spill,nc-assign-banks,nc-allocate 2>&1 | filecheck %s
+// nc-verify-room reports it before the program is ordered, nc-allocate with the spilled values.
+// RUN: status 1 neuron-opt %s -p nc-verify-room 2>&1 | filecheck %s
+// RUN: status 1 neuron-opt %s -p nc-assign-engines,nc-schedule,nc-spill,nc-assign-banks,nc-allocate 2>&1 | filecheck %s
 
 // CHECK-NOT: internal error
 // CHECK: error: [NCC_EOOM002] device memory is too small: the variables take 3221225472 bytes, inf1 has 2147483648 (1073741824 too many)
