@@ -41,6 +41,7 @@ def to_target(
     cast = f'hlo-auto-cast{{mode="{auto_cast}" type="{cast_type}"{turned}}}'
     rounds = auto_cast == "all" and cast_type != "tf32"
     kept = f"{' scans=true' if scans else ''}{' keep_functions=true' if rounds else ''}"
+    decompose = f'hlo-decompose{{keep="logistic"{kept}}}'
     exact = () if integers else ("hlo-exact-integers", _CLEAN)
     return ",".join(
         (
@@ -50,10 +51,12 @@ def to_target(
             *(("hlo-join-loops", "hlo-hoist-products") if loops else ()),
             "hlo-find-composites",
             *(() if gathers else ("hlo-gather-to-dot",)),
-            f'hlo-decompose{{keep="logistic"{kept}}}',
+            decompose,
             _CLEAN,
-            *(() if gathers else ("hlo-select-slices",)),
-            *(() if gathers else (f'hlo-scatter-to-dot{{target="{target}"}}', _CLEAN)),
+            # Some decompositions make gathers, scatters and slices at computed positions, and what
+            # replaces them needs a decomposition.
+            *(() if gathers else ("hlo-select-slices", f'hlo-scatter-to-dot{{target="{target}"}}')),
+            *(() if gathers else ("hlo-gather-to-dot", decompose, _CLEAN)),
             *exact,
             "hlo-widen-products",
             "hlo-fold-scales",

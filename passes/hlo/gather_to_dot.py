@@ -1,7 +1,6 @@
 """hlo-gather-to-dot: rewrite table lookups as dots, where a machine has no faster way."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from math import prod
@@ -16,9 +15,10 @@ from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.support.dtypes import byte_size, is_float
+from neuronir.passes.hlo.gather_windows import in_order, row_numbers, without_addresses
 from neuronir.passes.hlo.support.build import Emitter
-from neuronir.passes.hlo.support.index_vectors import bounded, component, groups_of, index_dims
-from neuronir.passes.hlo.support.values import constant, element, integer, ints, shape, size, tensor
+from neuronir.passes.hlo.support.index_vectors import groups_of
+from neuronir.passes.hlo.support.values import constant, element, ints, shape, size, tensor
 from neuronir.passes.hlo.support.walk import blocks, rewrite_block
 from neuronir.passes.statistics import record
 
@@ -39,7 +39,7 @@ _SPECIAL = 4
 class HloGatherToDotPass(ModulePass):
     """Rewrite gathers of rows as dots with one-hot rows.
 
-    Without options, all such gathers are rewritten, for machines without indirect addressing in
+    Without options, all gathers are rewritten, for machines without indirect addressing in
     transfers. With `target`, only those that the machine computes faster than it makes a descriptor
     for each index: many indices into a table of floats with few, narrow rows, such as the relative
     position bias of T5. An fp32 table takes one dot in fp32 then, which must not be cast: the pass
@@ -49,9 +49,11 @@ class HloGatherToDotPass(ModulePass):
     by the table. The result is exact: without `target`, an fp32 table is the sum of three bf16
     tables (8 bits of the significand each, down to 2^-133), and each sum has one nonzero term.
     Indices are clamped as in HLO. Infinities, NaN and -0 are selected by a second dot on their
-    codes; a constant table without such values needs one dot. A gather must have one index position
-    for each row and take all other dimensions completely; other gathers are not changed. Gathers
-    with a batch become dots with a batch, or, if each table gives one row, a select and a maximum.
+    codes; a constant table without such values needs one dot. Gathers with a batch become dots with
+    a batch, or, if each table gives one row, a select and a maximum. With `target`, a gather must
+    have one index position for each row and take all other dimensions completely. Without, each
+    element of a window along an indexed dimension is a row, and a few windows are selected from
+    the table in steps (hlo-select-slices).
     """
 
     name = "hlo-gather-to-dot"
@@ -72,7 +74,7 @@ class HloGatherToDotPass(ModulePass):
 
 
 def gather_to_dot(machine: Machine | None, op: Operation, e: Emitter) -> SSAValue | None:
-    """Rewrite a gather whose windows are full or of size one along each dimension.
+    """Rewrite a gather of rows, or of any windows if there is no machine with a better way.
 
     With a machine, only if that is faster there.
     """
@@ -84,44 +86,42 @@ def gather_to_dot(machine: Machine | None, op: Operation, e: Emitter) -> SSAValu
     moved = [d for d in range(len(dims)) if sizes[d] != dims[d] and d not in batch]
     rows = prod(dims[d] for d in moved)
     single = all(sizes[d] == 1 and d in start_map for d in moved)
-    if not moved or not single or rows > _LARGEST_TABLE:
+    if rows > _LARGEST_TABLE or size(op.results[0]) == 0:
+        return None
+    if machine is None and not (moved and single):
+        found = without_addresses(op, moved, e)
+        if found is not None:
+            return found
+    elif not moved or not single:
         return None
     if machine is not None and (batch or not _is_faster(machine, op, rows)):
         return None
-    vector_dim = integer(op, "index_vector_dim")
-    index_batch = ints(op, "start_indices_batching_dims")
-    numbers: SSAValue | None = None
-    for d in moved:
-        part = component(e, indices, vector_dim, start_map.index(d), index_batch)
-        part = bounded(e, part, dims[d] - 1, f32 if machine is None else i32)
-        if numbers is None:
-            numbers = part
-        else:
-            numbers = e.binary("add", e.binary_number("multiply", numbers, dims[d]), part)
-    assert numbers is not None
+    numbers = row_numbers(op, moved, f32 if machine is None else i32, e)
     rest = [d for d in range(len(dims)) if d not in moved and d not in batch]
     groups = groups_of(table, batch)
     matrix = e.transpose(table, (*batch, *moved, *rest))
     matrix = e.reshape(matrix, (*groups, rows, prod(dims[d] for d in rest)))
+    found = looked_up(e, matrix, numbers, machine is not None)
+    return e.convert(in_order(op, found, [*moved, *rest], e), element(table))
+
+
+def looked_up(e: Emitter, matrix: SSAValue, numbers: SSAValue, wide: bool = False) -> SSAValue:
+    """Return rows of [..., rows, width] by their numbers [..., n], zeros for those out of bounds.
+
+    `wide`: the dots are computed in fp32.
+    """
+    *groups, rows, _ = shape(matrix)
     ones = (*shape(numbers), rows)
     chosen = e.compare(
         e.broadcast(numbers, ones, range(len(ones) - 1)),
         e.iota(ones, len(ones) - 1, element(numbers)),
         "EQ",
     )
-    wide = machine is not None
-    if groups and shape(numbers)[-1] == 1 and is_float(element(table)):
-        found = _largest_of_one(e, chosen, matrix)
-    elif is_float(element(table)) and _may_be_special(table):
-        found = _with_special(e, chosen, matrix, wide)
-    else:
-        found = _product(e, chosen, matrix, wide)
-    order = index_dims(indices, vector_dim, index_batch)
-    collapsed = ints(op, "collapsed_slice_dims")
-    kept = [d for d in (*moved, *rest) if d not in collapsed]
-    index_shape = (shape(indices)[d] for d in order)
-    found = e.reshape(found, (*index_shape, *(sizes[d] for d in kept)))
-    return e.convert(e.transpose(found, _places(op, order, kept)), element(table))
+    if groups and shape(numbers)[-1] == 1 and is_float(element(matrix)):
+        return _largest_of_one(e, chosen, matrix)
+    if is_float(element(matrix)) and _may_be_special(matrix):
+        return _with_special(e, chosen, matrix, wide)
+    return _product(e, chosen, matrix, wide)
 
 
 def _is_faster(machine: Machine, op: Operation, rows: int) -> bool:
@@ -155,17 +155,6 @@ def lookup_ns(machine: Machine, count: int, rows: int, width: int, special: int)
     transposed = machine.partitions + machine.dve_overhead_cycles
     cycles = tiles * (transposed + marks + width * (1 + special * select))
     return cycles / machine.dve_ghz + 4 * machine.dma_fixed_ns
-
-
-def _places(op: Operation, order: Sequence[int], kept: Sequence[int]) -> list[int]:
-    """Return the permutation from (dimensions of the indices, kept dimensions) to the result."""
-    offset = ints(op, "offset_dims")
-    free = [d for d in range(len(order) + len(kept)) if d not in offset]
-    targets = [
-        *(free[sorted(order).index(d)] for d in order),
-        *(offset[sorted(kept).index(d)] for d in kept),
-    ]
-    return [targets.index(d) for d in range(len(targets))]
 
 
 def _may_be_special(table: SSAValue) -> bool:

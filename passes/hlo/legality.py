@@ -140,8 +140,9 @@ def _no_addresses(op: Operation, target: str) -> str:
     tables = prod(groups_of(op.operands[0], ints(op, "input_batching_dims")))
     count = window_count(op) // max(1, tables)
     return (
-        f"{reason}, and it has {count} updates a table: without, windows must be whole rows of at "
-        f"most {LARGEST}, and updates that are not sums of floats at most {IN_TURN}"
+        f"{reason}, and it has {count} updates a table: without, a table may have {LARGEST} rows, "
+        f"and updates, where they are more than {IN_TURN} and neither overwrite nor are sums of "
+        f"floats, times the elements of the tables may be {LARGEST}"
     )
 
 

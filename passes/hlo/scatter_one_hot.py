@@ -4,11 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import byte_size, is_float
-from neuronir.passes.hlo.decompositions.scatter_windows import batch_dims, window_sizes
+from neuronir.passes.hlo.decompositions.scatter_windows import window_count, window_sizes
+from neuronir.passes.hlo.scatter_updates import last_of_each, masked, windows_in_turn, windows_of
 from neuronir.passes.hlo.support.build import Emitter, reducer_opcode
 from neuronir.passes.hlo.support.index_vectors import component, groups_of, index_dims
 from neuronir.passes.hlo.support.values import element, integer, ints, shape, tensor
@@ -39,50 +41,61 @@ class Table:
         return (*self.batch, *self.moved, *self.rest)
 
 
-def table_of(op: Operation) -> Table | None:
-    """Return the rows that a scatter updates; None if its windows are parts of rows."""
+def table_of(op: Operation, windows: bool = False) -> Table | None:
+    """Return the rows that a scatter updates; None if its windows are parts of rows, or of several
+    rows and not `windows`.
+    """
     operand = op.operands[0]
     batch, sizes, dims = ints(op, "input_batching_dims"), window_sizes(op), shape(operand)
     others = [d for d in range(len(dims)) if d not in batch]
     moved = tuple(d for d in others if sizes[d] != dims[d])
     rest = tuple(d for d in others if d not in moved)
-    if any(sizes[d] != 1 for d in moved) or prod(dims[d] for d in moved) > LARGEST:
+    if prod(dims[d] for d in moved) > LARGEST:
+        return None
+    if not windows and any(sizes[d] != 1 for d in moved):
         return None
     return Table(batch, moved, rest) if prod(dims) and prod(shape(op.operands[2])) else None
 
 
 def scatter_one_hot(op: Operation, sums: Sums, e: Emitter) -> SSAValue | None:
-    """Rewrite a scatter of whole rows; None if it is of another kind.
+    """Rewrite a scatter; None if it combines updates by several ops, or too many ones.
 
     Comparing the row number of each update with those of all rows gives ones at the rows that it
-    changes. Dots with these ones add many updates; a few are applied one after another.
+    changes. Dots with these ones add many updates. Of updates that overwrite, the last one of each
+    row is looked up; others are masked by the ones and reduced. A few are applied one after
+    another.
     """
-    table = table_of(op) if len(op.operands) == 3 else None
+    table = table_of(op, windows=True) if len(op.operands) == 3 else None
     if table is None:
         return None
-    operand, _, updates = op.operands
-    dims = shape(operand)
-    groups = groups_of(operand, table.batch)
-    rows, width = (prod(dims[d] for d in part) for part in (table.moved, table.rest))
-    numbers = row_numbers(op, table, e)
-    count = shape(numbers)[-1]
-    opcode = reducer_opcode(op)
+    operand = op.operands[0]
+    dims, opcode = shape(operand), reducer_opcode(op)
     if opcode is None and not _overwrites(op):
         return None
-    adds = opcode == "add" and is_float(element(operand)) and byte_size(element(operand)) <= 4
-    if count > IN_TURN and not adds:
-        return None
+    several = any(window_sizes(op)[d] > 1 for d in table.moved)
+    if several and not table.batch and window_count(op) <= IN_TURN:
+        return windows_in_turn(op, table.moved, opcode, e)
+    groups = groups_of(operand, table.batch)
+    rows, width = (prod(dims[d] for d in part) for part in (table.moved, table.rest))
+    numbers = _of_windows(op, table, row_numbers(op, table, e), e)
+    count = shape(numbers)[-1]
     ones = (*groups, count, rows)
     hits = e.compare(
         e.broadcast(numbers, ones, range(len(ones) - 1)), e.iota(ones, len(ones) - 1, f32), "EQ"
     )
     old = e.reshape(e.transpose(operand, table.order), (*groups, rows, width))
-    new = _rows_of_updates(op, (*groups, count, width), e)
-    if count > IN_TURN:
+    new = _rows_of_updates(op, table, (*groups, count, width), e)
+    if count <= IN_TURN:
+        found = _in_turn(e, old, hits, new, opcode)
+    elif opcode is None:
+        found = last_of_each(e, old, hits, new)
+    elif opcode == "add" and is_float(element(operand)) and byte_size(element(operand)) <= 4:
         found = e.binary("add", e.convert(old, f32), sums(e, hits, e.convert(new, f32)))
         found = e.convert(found, element(operand))
+    elif prod(ones) * width <= LARGEST:
+        found = masked(e, old, hits, new, opcode)
     else:
-        found = _in_turn(e, old, hits, new, opcode)
+        return None
     found = e.reshape(found, [dims[d] for d in table.order])
     return e.transpose(found, [table.order.index(d) for d in range(len(dims))])
 
@@ -119,14 +132,31 @@ def row_numbers(op: Operation, table: Table, e: Emitter) -> SSAValue:
     return numbers
 
 
-def _rows_of_updates(op: Operation, rows: tuple[int, ...], e: Emitter) -> SSAValue:
+def _of_windows(op: Operation, table: Table, numbers: SSAValue, e: Emitter) -> SSAValue:
+    """Return the row of each row of each window: [n], or [groups, n]; -1 if it is dropped."""
+    sizes, dims = window_sizes(op), shape(op.operands[0])
+    distances = np.zeros(1, np.float32)
+    for d in table.moved:
+        distances = (distances[:, None] * dims[d] + np.arange(sizes[d])).reshape(-1)
+    if len(distances) == 1:
+        return numbers
+    count = shape(numbers)
+    wide = (*count, len(distances))
+    within = e.broadcast(e.constant(distances.astype(np.float32)), wide, [len(wide) - 1])
+    first = e.broadcast(numbers, wide, range(len(count)))
+    inside = e.compare_number(first, 0, "GE")
+    found = e.select(inside, e.binary("add", first, within), first)
+    return e.reshape(found, (*count[:-1], count[-1] * len(distances)))
+
+
+def _rows_of_updates(op: Operation, table: Table, rows: tuple[int, ...], e: Emitter) -> SSAValue:
     """Return the updates as rows, [count, width] or [groups, count, width]."""
-    _, indices, updates = op.operands
-    vector_dim, batch = integer(op, "index_vector_dim"), ints(op, "scatter_indices_batching_dims")
-    order, places = index_dims(indices, vector_dim, batch), batch_dims(op)
-    first = [places[sorted(order).index(d)] for d in order]
-    window = sorted(ints(op, "update_window_dims"))
-    return e.reshape(e.transpose(updates, [*first, *window]), rows)
+    windows, first = windows_of(op, e)
+    gone = {*ints(op, "inserted_window_dims"), *table.batch}
+    kept = [d for d in range(len(shape(op.operands[0]))) if d not in gone]
+    order = [kept.index(d) for d in (*table.moved, *table.rest) if d in kept]
+    places = [*range(first), *(first + k for k in order)]
+    return e.reshape(e.transpose(windows, places), rows)
 
 
 def _in_turn(

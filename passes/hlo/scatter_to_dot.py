@@ -61,9 +61,10 @@ class HloScatterToDotPass(ModulePass):
     of `v` are multiplied with parts that are zero except at its remainder, which takes fewer
     comparisons. Runs after hlo-auto-cast, which would round the updates.
 
-    If the machine's transfers do not take addresses at run time, each scatter of whole rows is
-    rewritten, even if that takes long: sums become dots with `ones[v, n]`, and up to four updates
-    of a table become selects, one after another. Runs before hlo-exact-integers then.
+    If the machine's transfers do not take addresses at run time, each scatter is rewritten, even if
+    that takes long: sums of floats become dots with `ones[v, n]`; of updates that overwrite, the
+    last one of each row is looked up; others are masked by `ones[v, n]` and reduced; and up to four
+    updates of a table become selects, one after another. Runs before hlo-exact-integers then.
     """
 
     name = "hlo-scatter-to-dot"

@@ -98,3 +98,138 @@ def test_positions_of_other_types(kind: str) -> None:
     names = {"s8": np.int8, "u8": np.uint8, "s16": np.int16, "u32": np.uint32}
     starts = [np.asarray(n).astype(names[kind]) for n in (0, 100, 250, 4_000_000_000)]
     check(text, *([np.arange(600, dtype=np.float32), start] for start in starts))
+
+
+GATHERS = {
+    "one window": (
+        (5, 9),
+        (2,),
+        (3, 2),
+        "offset_dims={0,1}, collapsed_slice_dims={}, start_index_map={1,0}, index_vector_dim=0, "
+        "slice_sizes={3,2}",
+    ),
+    "windows along an inner dimension": (
+        (3, 7, 4),
+        (6, 2, 1),
+        (3, 6, 2, 2, 4),
+        "offset_dims={0,3,4}, collapsed_slice_dims={}, start_index_map={1}, index_vector_dim=2, "
+        "slice_sizes={3,2,4}",
+    ),
+    "windows of parts that no index moves": (
+        (6, 5, 4),
+        (7, 1),
+        (7, 3, 2),
+        "offset_dims={1,2}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, "
+        "slice_sizes={1,3,2}",
+    ),
+    "whole tables": (
+        (3, 4),
+        (2, 2),
+        (3, 2, 4),
+        "offset_dims={0,2}, collapsed_slice_dims={}, start_index_map={0,1}, index_vector_dim=1, "
+        "slice_sizes={3,4}",
+    ),
+    "windows of a batch": (
+        (3, 8, 2),
+        (5, 3, 1),
+        (5, 3, 4, 2),
+        "offset_dims={2,3}, collapsed_slice_dims={}, start_index_map={1}, "
+        "operand_batching_dims={0}, start_indices_batching_dims={1}, index_vector_dim=2, "
+        "slice_sizes={1,4,2}",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", GATHERS)
+@pytest.mark.parametrize("dtype", ["f32", "s32", "pred"])
+def test_gathers_of_windows(form: str, dtype: str) -> None:
+    table, indices, result, text = GATHERS[form]
+    lines = entry(
+        f"  t = {dtype}{_shape(table)} parameter(0)\n  i = s16{_shape(indices)} parameter(1)\n"
+        f"  ROOT r = {dtype}{_shape(result)} gather(t, i), {text}"
+    )
+    index = np.random.default_rng(5).integers(-3, 11, indices).astype(np.int16)
+    check(lines, [values(dtype, table), index])
+
+
+@pytest.mark.parametrize("dtype", ["f32", "s32"])
+def test_gathers_that_sorts_of_several_operands_become(dtype: str) -> None:
+    text = entry(
+        f"  k = s32[7,5] parameter(0)\n  v = {dtype}[7,5] parameter(1)\n"
+        f"  ROOT r = (s32[7,5], {dtype}[7,5]) sort(k, v), dimensions={{0}}, is_stable=true, "
+        "to_apply=before",
+        "before {\n  a = s32[] parameter(0)\n  b = s32[] parameter(1)\n"
+        f"  c = {dtype}[] parameter(2)\n  d = {dtype}[] parameter(3)\n"
+        "  ROOT r = pred[] compare(a, b), direction=GT\n}\n",
+    )
+    keys = np.random.default_rng(1).integers(-3, 4, (7, 5)).astype(np.int32)
+    check(text, [keys, values(dtype, (7, 5))])
+
+
+SCATTERS = {
+    "one window": (
+        (5, 9, 2),
+        (2,),
+        (3, 4, 2),
+        "update_window_dims={0,1,2}, inserted_window_dims={}, "
+        "scatter_dims_to_operand_dims={1,0}, index_vector_dim=0",
+    ),
+    "windows": (
+        (8, 5, 3),
+        (6, 2, 2),
+        (2, 6, 4, 2),
+        "update_window_dims={0,2}, inserted_window_dims={2}, "
+        "scatter_dims_to_operand_dims={0,1}, index_vector_dim=2",
+    ),
+    "elements": (
+        (7,),
+        (40, 1),
+        (40,),
+        "update_window_dims={}, inserted_window_dims={0}, "
+        "scatter_dims_to_operand_dims={0}, index_vector_dim=1",
+    ),
+    "windows of a batch": (
+        (3, 8, 2),
+        (3, 5, 1),
+        (3, 5, 4, 2),
+        "update_window_dims={2,3}, inserted_window_dims={}, scatter_dims_to_operand_dims={1}, "
+        "input_batching_dims={0}, scatter_indices_batching_dims={0}, index_vector_dim=2",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", SCATTERS)
+@pytest.mark.parametrize(
+    "kind",
+    ["f32 assign", "s32 assign", "pred assign", "f32 maximum", "s32 minimum", "u16 maximum"]
+    + ["pred or", "s32 add", "s32 xor"],
+)
+def test_scatters(form: str, kind: str) -> None:
+    """Of updates that overwrite an element the last one stays."""
+    dtype, opcode = kind.split()
+    table, indices, updates, text = SCATTERS[form]
+    root = "ROOT b" if opcode == "assign" else "b"
+    last = "" if opcode == "assign" else f"  ROOT c = {dtype}[] {opcode}(a, b)\n"
+    lines = entry(
+        f"  x = {dtype}{_shape(table)} parameter(0)\n  i = s16{_shape(indices)} parameter(1)\n"
+        f"  u = {dtype}{_shape(updates)} parameter(2)\n"
+        f"  ROOT r = {dtype}{_shape(table)} scatter(x, i, u), {text}, to_apply=f",
+        f"f {{\n  a = {dtype}[] parameter(0)\n  {root} = {dtype}[] parameter(1)\n{last}}}\n",
+    )
+    index = np.random.default_rng(5).integers(-1, 6, indices).astype(np.int16)
+    check(lines, [values(dtype, table), index, values(dtype, updates, 1)])
+
+
+def test_many_updates_of_many_rows() -> None:
+    """So many pairs of an update and a row that they are masked in parts."""
+    text = entry(
+        "  x = f32[2049,5] parameter(0)\n  i = s16[60,2] parameter(1)\n"
+        "  u = f32[60] parameter(2)\n"
+        "  ROOT r = f32[2049,5] scatter(x, i, u), update_window_dims={}, "
+        "inserted_window_dims={0,1}, scatter_dims_to_operand_dims={0,1}, index_vector_dim=1, "
+        "to_apply=f",
+        "f {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+        "  ROOT c = f32[] minimum(a, b)\n}\n",
+    )
+    index = np.random.default_rng(5).integers(0, 5, (60, 2)).astype(np.int16)
+    check(text, [values("f32", (2049, 5)), index, values("f32", (60,), 1)])

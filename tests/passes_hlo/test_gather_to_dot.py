@@ -99,11 +99,16 @@ def test_the_same_numbers(form: str, dtype: str) -> None:
     np.testing.assert_array_equal(interpret(module, args)[0], wanted)
 
 
-def test_windows_of_several_rows_stay() -> None:
-    form = Form((10, 4), (3, 1), (3, 2, 4), _dims("1,2", "", 0, 1), (2, 4))
+@pytest.mark.parametrize("count", [3, 9])
+def test_windows_of_several_rows(count: int) -> None:
+    """A few windows are selected each, the rows of many are looked up."""
+    form = Form((10, 4), (count, 1), (count, 2, 4), _dims("1,2", "", 0, 1), (2, 4))
     module = program(_text(form, "f32"))
-    run_passes(module, "hlo-gather-to-dot")
-    assert opcodes(module)[-1] == "gather"
+    args = [_table(form.table, "f32"), np.arange(-1, count - 1, dtype=np.int32)[:, None] * 4]
+    wanted = interpret(module, args)[0]
+    run_passes(module, "hlo-gather-to-dot,hlo-dce")
+    assert ("dot" in opcodes(module)) == (count > 4) and "gather" not in opcodes(module)
+    np.testing.assert_array_equal(interpret(module, args)[0], wanted)
 
 
 def _lookup(table: Array, indices: Array, kind: str) -> tuple[Array, Array, list[str]]:

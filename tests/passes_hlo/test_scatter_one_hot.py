@@ -172,7 +172,15 @@ def test_untouched_elements_keep_their_bits() -> None:
     assert np.signbit(found).sum() >= chosen.table[0] * (chosen.table[1] - 1)
 
 
-def test_many_updates_that_overwrite_are_refused_by_name() -> None:
-    text = text_of(FORMS["rows"], "assign")
-    with pytest.raises(RunFailure, match=r"hlo.scatter 'r' .*it has 9 updates.* at most 4"):
+@pytest.mark.parametrize("combiner", ["maximum", "assign"])
+def test_many_updates_are_combined(combiner: str) -> None:
+    chosen = FORMS["rows"]
+    judge(text_of(chosen, combiner), arguments(chosen, most=4 if combiner == "assign" else None))
+
+
+def test_too_many_updates_are_refused_by_name() -> None:
+    text = text_of(FORMS["rows"], "maximum")
+    for old, new in (("[20,", "[40000,"), ("[9,", "[50000,")):
+        text = text.replace(old, new)
+    with pytest.raises(RunFailure, match=r"hlo.scatter 'r' .*it has \d+ updates.* more than 4"):
         compile_text(text, "inf1", CompileOptions())
