@@ -5,15 +5,18 @@ of [source, target].
 """
 
 import abc
+from math import prod
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
     BoolAttr,
     IntegerAttr,
     IntegerType,
+    ModuleOp,
     StringAttr,
     SymbolRefAttr,
 )
+from xdsl.ir import Operation
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
@@ -31,6 +34,16 @@ from neuronir.dialects.hlo.base import HloOp
 from neuronir.dialects.hlo.kinds import TENSOR, TOKEN, TUPLE
 
 EMPTY: ArrayAttr[I64Array] = ArrayAttr(())
+
+
+def device_count(op: Operation) -> int:
+    """Return the number of devices that the module of `op` is for (1 if it does not say)."""
+    module: Operation | None = op
+    while module is not None and not isinstance(module, ModuleOp):
+        module = module.parent_op()
+    names = ("hlo.num_partitions", "hlo.replica_count")
+    found = [] if module is None else [module.attributes.get(name) for name in names]
+    return prod(int(count.data) for count in found if isinstance(count, StringAttr))
 
 
 class CollectiveOp(HloOp, abc.ABC):

@@ -36,7 +36,9 @@ _EXACT = frozenset(
         "constant copy dynamic_slice dynamic_update_slice fusion call composite gather imag iota "
         "floor get_tuple_element maximum minimum negate optimization_barrier pad real reshape "
         "reverse round_nearest_afz round_nearest_even sign "
-        "select slice sort topk transpose tuple while rng rng_bit_generator add_dependency"
+        "select slice sort topk transpose tuple while rng rng_bit_generator add_dependency "
+        "all_gather all_reduce all_to_all collective_broadcast collective_permute reduce_scatter "
+        "partition_id replica_id"
     ).split()
 )
 # Combiners that return one of their operands.

@@ -1,12 +1,20 @@
 """List the operators that can be compiled, for `list-operators`."""
 
 from neuronir.passes.hlo.decompose import decompositions
+from neuronir.passes.hlo.rules.collective import RULES as COLLECTIVES
 from neuronir.passes.lowering.function import RULES
 
 STRUCTURE = ("call", "conditional", "constant", "get_tuple_element", "parameter", "tuple", "while")
 """Structural ops: inlined, unrolled or folded before lowering."""
 
+REPLACED = ("custom_call", *(name.removeprefix("hlo.") for name in COLLECTIVES))
+"""Ops that canonicalisation replaces in some forms: custom calls with a known target, and
+collectives whose groups have one device each.
+"""
+
 _PUBLISHED: dict[str, tuple[str, ...]] = {
+    "AllGather": ("Allgather",),
+    "AllReduce": ("Allreduce",),
     "And": ("And", "LogicalAnd"),
     "BatchNormGrad": ("Batchnormgrad",),
     "BatchNormInference": ("Batchnorminference",),
@@ -17,6 +25,7 @@ _PUBLISHED: dict[str, tuple[str, ...]] = {
     "Constant": ("Constant", "ConstantLiteral"),
     "Convert": ("ConvertElementType",),
     "Cosine": ("Cos",),
+    "CustomCall": ("Customcall",),
     "Divide": ("Div",),
     "Dot": ("Dot", "DotGeneral"),
     "Exponential": ("Exp",),
@@ -64,8 +73,8 @@ def xla_operators() -> list[str]:
     """Return the opcodes that can be compiled, as words in capitals (`DynamicSlice`), sorted.
 
     These are the opcodes with a lowering rule, those that are decomposed into such opcodes, and
-    those that earlier passes remove.
+    those that earlier passes remove, some of them only in some forms (`REPLACED`).
     """
     lowered = (name.removeprefix("hlo.") for name in RULES)
-    names = {*lowered, *decompositions(), *STRUCTURE} - {"composite"}
+    names = {*lowered, *decompositions(), *STRUCTURE, *REPLACED} - {"composite"}
     return sorted("".join(map(str.capitalize, name.split("_"))) for name in names)

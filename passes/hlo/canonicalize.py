@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 from neuronir.passes.hlo.rules import (
     arithmetic,
     collective,
+    custom,
     data_movement,
     gathers,
     logic,
@@ -25,7 +26,7 @@ from neuronir.passes.statistics import record
 
 _FAMILIES = (
     *(arithmetic, logic, data_movement, gathers, reduction, windows, tuples, shape, collective),
-    words,
+    *(custom, words),
 )
 
 
@@ -53,7 +54,7 @@ class HloCanonicalizePass(ModulePass):
     - Indexing: dynamic slices and gathers at known indices become slices, and gathers with
       repeated indices look up each row once. Padding before a windowed op becomes part of its
       window.
-    - Collectives in groups of one device become their operands.
+    - Collectives in groups of one device become their operands, and calls of XLA's `TopK` a topk.
 
     All rewrites are exact, except for the sign of zeros (x + 0 becomes x, as in XLA) and for
     exp(x) - 1 + 1, which becomes exp(x) without two roundings.

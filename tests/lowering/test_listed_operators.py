@@ -27,8 +27,25 @@ GE = (
 NORM = "g = f32[3] parameter(1)\n o = f32[3] parameter(2)\n "
 WINDOW = "window={size=1x2 stride=1x2}"
 
+ONE = "replica_groups={{0}}"
+X = "x = f32[4,2] parameter(0)\n n = f32[4,2] negate(x)\n ROOT r = f32[4,2]"
+NUMBER = "x = f32[4] parameter(0)\n n = f32[4] negate(x)\n p = u32[]"
+
 # what stands before the entry, and the entry's lines
 CASES: dict[str, tuple[str, str]] = {
+    "all-gather": ("", f"{X} all-gather(n), {ONE}, dimensions={{0}}"),
+    "all-reduce": (ADD, f"{X} all-reduce(n), {ONE}, to_apply=s"),
+    "all-to-all": ("", f"{X} all-to-all(n), {ONE}, dimensions={{0}}"),
+    "collective-broadcast": ("", f"{X} collective-broadcast(n), {ONE}"),
+    "collective-permute": ("", f"{X} collective-permute(n), source_target_pairs={{{{0,0}}}}"),
+    "reduce-scatter": (ADD, f"{X} reduce-scatter(n), {ONE}, dimensions={{0}}, to_apply=s"),
+    "partition-id": ("", f"{NUMBER} partition-id()\n ROOT r = (f32[4], u32[]) tuple(n, p)"),
+    "replica-id": ("", f"{NUMBER} replica-id()\n ROOT r = (f32[4], u32[]) tuple(n, p)"),
+    "custom-call": (
+        "",
+        "x = f32[4,6] parameter(0)\n"
+        ' ROOT r = (f32[4,2], s32[4,2]) custom-call(x), custom_call_target="TopK"',
+    ),
     "batch-norm-grad": (
         "",
         "x = f32[4,3] parameter(0)\n g = f32[3] parameter(1)\n m = f32[3] parameter(2)\n"

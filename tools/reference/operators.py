@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 
-from neuronir.cli.cc_operators import STRUCTURE
+from neuronir.cli.cc_operators import REPLACED, STRUCTURE
 from neuronir.cli.neuron_opt_lists import summary
 from neuronir.frontends.hlo_text.opcodes import OPCODES
 from neuronir.frontends.stablehlo.operators.registry import (
@@ -18,8 +18,8 @@ from neuronir.passes.hlo.decompose import decompositions
 from neuronir.passes.hlo.legality import CHECKS, legality
 from tools.reference.rules import text_of
 
-_REPLACED = ("bitcast", "copy", "custom_call")
-"""Ops that canonicalisation replaces, custom calls if their target is known."""
+_REMOVED = ("bitcast", "copy")
+"""Ops that canonicalisation always replaces."""
 _TARGETS = ("trn1", "inf1")
 _NOTE = (
     "This page is generated from the frontend's registry. `list-operators` prints the same names"
@@ -40,7 +40,7 @@ def operator_pages() -> dict[str, str]:
 
 def hlo_status(name: str, target: str) -> str:
     """How an op such as `dot` reaches a target: `native`, `decomposed`, `expanded` or `refused`."""
-    if name in (*STRUCTURE, *_REPLACED):
+    if name in (*STRUCTURE, *_REMOVED, *REPLACED):
         return "expanded"
     if name in legality(target).opcodes:
         return "native"
@@ -59,7 +59,8 @@ def _xla_page() -> str:
         "- *native*: the lowering has a rule for the operator.",
         "- *decomposed*: `hlo-decompose` rewrites the operator as native operators.",
         "- *expanded*: the operator is inlined, unrolled or folded. On trn1, a `while` with a",
-        "  known trip count may also stay a loop. Custom calls with a known target are replaced.",
+        "  known trip count may also stay a loop. Calls of XLA's `TopK` and collectives whose groups",
+        "  have one device each are replaced; other custom calls and collectives are refused.",
         "- *refused*: the operator is read, verified and printed, but not compiled (NCC_EVRF001).",
         "",
         "The last column lists forms that `hlo-verify-supported` refuses, with their error codes.",

@@ -7,6 +7,7 @@ from xdsl.ir import Operation
 
 # Importing the binders registers them.
 from neuronir.dialects.hlo.semantics import (
+    bind_collective,
     bind_control,
     bind_custom,
     bind_elementwise,
@@ -19,6 +20,7 @@ from neuronir.dialects.hlo.semantics.numeric import Value
 from neuronir.dialects.hlo.semantics.registry import bind
 
 BINDERS = (
+    bind_collective,
     bind_control,
     bind_custom,
     bind_elementwise,
