@@ -3,6 +3,8 @@
 import json
 import logging
 import subprocess
+import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from torch import nn  # noqa: E402
 
 import neuronir.torch_neuron as torch_neuron  # noqa: E402
 from neuronir.dialects.support.errors import NeuronError  # noqa: E402
+from neuronir.targets.neff.reader import parse_neff  # noqa: E402
 from tests.torch.models import examples  # noqa: E402
 
 BF16 = 4e-2
@@ -84,6 +87,42 @@ def test_parts_of_the_host(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> 
         close(one(x)["y"], model(x)["y"].detach())
         assert one.report().count("inf1:") == 2
     assert len(list(tmp_path.glob("part*/graph.neff"))) == 2
+
+
+RUN_WITHOUT_COMPILER = """
+import sys, torch, neuronir.torch_neuron
+from neuronir.driver import compiler
+
+def fails(self):
+    raise AssertionError("nothing is compiled in this process")
+
+compiler._Compile.run = fails
+model, (x, y) = torch.jit.load(sys.argv[1]), torch.load(sys.argv[2])
+assert torch.equal(model(x)["y"], y)
+print(model.report().count("inf1:"))
+"""
+
+
+def test_e07_round_trip(tmp_path: Path) -> None:
+    """torch sends two parts to the compiler, and keeps their NEFFs in the model that it saves.
+
+    Another process runs these, and the rest on the host, without the compiler.
+    """
+    model, x = Mixed().eval(), torch.randn(2, 8)
+    traced = torch_neuron.trace(model, x)
+    found = traced(x)["y"]
+    close(found, model(x)["y"].detach())
+    torch.jit.save(traced, tmp_path / "model.pt")
+    torch.save((x, found), tmp_path / "data.pt")
+    with zipfile.ZipFile(tmp_path / "model.pt") as file:
+        members = [file.read(name) for name in file.namelist()]
+    neffs = [b.numpy().tobytes() for name, b in traced.named_buffers() if name.endswith("neff")]
+    assert [parse_neff(raw).program.machine for raw in neffs] == ["inf1", "inf1"]
+    assert all(raw in members for raw in neffs)
+    files = [str(tmp_path / name) for name in ("model.pt", "data.pt")]
+    words = [sys.executable, "-c", RUN_WITHOUT_COMPILER, *files]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "2"), done.stderr
 
 
 def test_thresholds(caplog: pytest.LogCaptureFixture) -> None:
