@@ -62,6 +62,9 @@ SEARCHED = 2500
 EFFORT = 20_000
 """Ops of all programs with other tiles together, from which no more are tried: each takes about a
 millisecond."""
+AGAIN = 2
+"""How often other tiles are tried for a program of few ops although the work of all so far takes
+longer than the direct path: tiles of 769 rows do not divide over partitions, those of 385 do."""
 TOO_LARGE = "NCC_EOOM002"
 TOO_LONG = "NCC_EBVF030"
 """The code of a program whose unrolled loops exceed what a machine without control flow holds: the
@@ -313,13 +316,14 @@ def through_tiles(
     are not tried for a large program that takes longer than `direct_ns`, the time of the direct
     path, unless the search is `thorough`, nor beyond a number of ops of all attempts. Raises
     RunFailure if no attempt compiles, and TooSlow if the work of the first one takes longer than
-    the direct path.
+    the direct path, or that of the first three for a program of few ops.
     """
     near = near_ns(module, machine, TIGHT)
     best: tuple[float, Middle] | None = None
-    failed: RunFailure | None = None
+    failed: RunFailure | TooSlow | None = None
     last: CompiledResult | None = None
     ops = 0
+    slow_ones = AGAIN if machine.has_control_flow and _size(module) <= FEW else 0
     for room in ROOMS:
         usual = room == ROOMS[0]
         text = tiling if usual else _FUSE.sub(f"tile-fuse{{room={room}}}", tiling)
@@ -335,16 +339,20 @@ def through_tiles(
             raise
         except SameTiles:
             continue
-        except TooSlow:
-            if best is None:
+        except TooSlow as slow:
+            if best is not None:
+                break
+            if not slow_ones:
                 raise
-            break
+            slow_ones -= 1
+            failed = failed or slow
+            continue
         except Exception as error:
-            failed = as_failure(error)
-            if best is None and not _declared(failed):
+            failed = why = as_failure(error)
+            if best is None and not _declared(why):
                 raise
-            _tell(failed, f"not compiled with tile-fuse{{room={room}}}")
-            if TOO_LARGE not in failed.diagnostic.text:
+            _tell(why, f"not compiled with tile-fuse{{room={room}}}")
+            if TOO_LARGE not in why.diagnostic.text:
                 break
             continue
         time, busy = _timing(result, machine)

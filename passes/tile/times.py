@@ -27,6 +27,9 @@ REFILL = 0.4
 """The fraction of an iteration's latency that is lost each time the innermost loop restarts: its
 last iterations overlap only partly with the next first ones. Measured on attention.
 """
+PRODUCTS = ("hlo.dot", "hlo.convolution")
+FEW_ROWS = 16
+"""The fraction of the partitions that rows occupy at least if they are transposed on the chip."""
 PIECE = 2048
 """Elements of a partition that an instruction processes at a time."""
 
@@ -113,9 +116,25 @@ class GroupTimes:
         tile_rows = max(1, tile // run)
         partitions = spread(tuple(group.extent(a) for a in leaves), m.partitions)
         rows = max(tile_rows, min(partitions, tile // 512) if tile >= 512 else 1)
+        rows = max(rows, self._scattered(leaves, group) * tile // size)
         each = max(m.dma_queue_descriptor_ns * 0.95, tile / rows / m.dma_engine_gbps)
         rounds = group.rounds(group.depth_of(group.based(leaves)))
         return rounds * max(rows * each / m.dma_engines, m.dma_trigger_ns)
+
+    def _scattered(self, leaves: Sequence[int], group: Group) -> float:
+        """Return the share of the elements of a tile that are loaded with a descriptor each.
+
+        PE contracts over partitions. Rows whose positions are contracted are transposed on the
+        chip, if they divide over partitions: 768 rows do, and 769 do not.
+        """
+        m, reduced = self.machine, group.related.reduced
+        sums = [a for a in leaves if any(op.name in PRODUCTS for op in reduced.get(a, ()))]
+        if not leaves or leaves[-1] not in sums:
+            return 0.0
+        rows = tuple(group.extent(a) for a in leaves if a not in sums)
+        if spread(rows, m.partitions) >= min(m.partitions // FEW_ROWS, prod(rows)):
+            return 0.0
+        return min(1.0, m.partitions / group.extent(leaves[-1]))
 
     def _op(self, op: Operation, group: Group) -> tuple[float, float]:
         """Return the time of one execution on PE, and on ACT and DVE together."""

@@ -98,7 +98,7 @@ def test_inf1_has_tiles() -> None:
 class Compiles:
     """What `choose_middle` compiles with: fails for some ways, and notes all that are asked for."""
 
-    def __init__(self, failures: Mapping[object, RunFailure]) -> None:
+    def __init__(self, failures: Mapping[object, RunFailure | TooSlow]) -> None:
         self.failures = failures
         self.asked: list[object] = []
 
@@ -377,6 +377,27 @@ def test_an_attempt_that_cannot_be_faster_ends_early() -> None:
     assert ways.asked == ["direct"]
     (told,) = said
     assert told.text == "through phase tiled: at least 1000000.0 us of work, not tried"
+
+
+def test_other_tiles_of_few_ops_are_tried_behind_slow_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Tiles of 769 rows do not divide over partitions, smaller ones may."""
+    machine = get_machine("trn1")
+    module = compile_text(TURN, "trn1", replace(EXACT, compile_to="hlo")).module
+    slow = TooSlow(1e9)
+    ways = Compiles({"80": slow, "50": slow})
+    time, _ = through_tiles(module, machine, ways, direct_ns=1e8)
+    assert ways.asked[:3] == ["80", "50", "25"] and time < 1e8
+    ways = Compiles(dict.fromkeys(["80", "50", "25", "10"], slow))
+    with pytest.raises(TooSlow):
+        through_tiles(module, machine, ways, direct_ns=1e8)
+    assert ways.asked == ["80", "50", "25"]
+    monkeypatch.setattr(middle, "FEW", 2)
+    ways = Compiles({"80": slow})
+    with pytest.raises(TooSlow):
+        through_tiles(module, machine, ways, direct_ns=1e8)
+    assert ways.asked == ["80"]
 
 
 def test_the_work_of_engines_bounds_the_time() -> None:

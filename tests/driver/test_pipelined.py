@@ -131,7 +131,7 @@ def test_bert_agrees_with_the_program_that_is_not_cut(cores: int) -> None:
     [
         ("mlp", 4),
         ("lenet", 2),
-        ("hf_resnet_tiny", 4),
+        pytest.param("hf_resnet_tiny", 4, marks=pytest.mark.slow),
         pytest.param("mlp", 2, marks=pytest.mark.slow),
         pytest.param("lenet", 4, marks=pytest.mark.slow),
         pytest.param("hf_resnet_tiny", 2, marks=pytest.mark.slow),

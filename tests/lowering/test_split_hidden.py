@@ -70,6 +70,7 @@ def test_near_misses_are_left_alone(old: str, new: str) -> None:
     assert split(at_hlo(text), 1000) == []
 
 
+@pytest.mark.slow
 def test_network_that_fits_only_in_parts_needs_no_scratch() -> None:
     """Weights are read once, and no value passes through HBM."""
     text = entry(

@@ -207,7 +207,7 @@ LARGE = {
 }
 
 
-SLOW = ("stem", "rescaled", "result")
+SLOW = ("stem", "rescaled", "result", "few features")
 
 
 @pytest.mark.parametrize(

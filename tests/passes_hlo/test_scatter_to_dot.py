@@ -77,7 +77,7 @@ def judge(text: str, args: list[Any], tolerance: float = 1e-6) -> None:
         (200, 16, 300, True, {"hlo.dot"}),
         (20000, 16, 200, False, {"hlo.dot", "hlo.gather", "hlo.scatter"}),
         (20000, 16, 200, True, {"hlo.dot", "hlo.scatter"}),
-        (300, 1, 3001, False, {"hlo.dot"}),
+        pytest.param(300, 1, 3001, False, {"hlo.dot"}, marks=pytest.mark.slow),
     ],
     ids=["few rows", "few rows, zeros", "many rows", "many rows, zeros", "quotients"],
 )

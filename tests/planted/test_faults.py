@@ -39,6 +39,7 @@ def test_faults_are_chosen_by_prefix() -> None:
         chosen(FAULTS, ["nothing"])
 
 
+@pytest.mark.slow
 def test_runner(tmp_path: Path) -> None:
     source, tests = tmp_path / "sum.py", tmp_path / "test_sum.py"
     source.write_text("def total(a, b):\n    return a + b  # of both\n")

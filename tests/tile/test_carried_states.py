@@ -57,7 +57,9 @@ def test_states_on_the_chip(name: str, computed: bool) -> None:
 
 
 @pytest.mark.parametrize("computed", [False, True])
-@pytest.mark.parametrize("name", ["exchange", "delay", "reverse"])
+@pytest.mark.parametrize(
+    "name", ["exchange", "delay", pytest.param("reverse", marks=pytest.mark.slow)]
+)
 def test_states_in_hbm(name: str, computed: bool) -> None:
     check(STEPS[name], arrays((2048, 3000)), 9 if computed else 33, computed=computed)
 

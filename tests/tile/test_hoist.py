@@ -78,7 +78,14 @@ def arguments(shapes: tuple[tuple[int, ...], ...]) -> list[Any]:
     return [(0.3 * rng.normal(size=s)).astype(np.float32) for s in shapes]
 
 
-@pytest.mark.parametrize(("name", "cast"), [("lstm", "matmult"), ("gru", "none"), ("rnn", "none")])
+@pytest.mark.parametrize(
+    ("name", "cast"),
+    [
+        ("lstm", "matmult"),
+        ("gru", "none"),
+        pytest.param("rnn", "none", marks=pytest.mark.slow),
+    ],
+)
 def test_layers(name: str, cast: str) -> None:
     """Products of inputs stand around the inner loop, and all phases agree with the interpreter."""
     function, shapes = LAYERS[name]

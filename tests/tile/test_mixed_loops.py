@@ -65,8 +65,8 @@ LOOPS: dict[str, tuple[Any, tuple[int, ...]]] = {
 }
 
 
-SLOW = ("all",)
-"""The same conversions as of `backwards`, in the other direction."""
+SLOW = ("all", "large")
+"""The same conversions as of `backwards`, in the other direction, and those of longer loops."""
 
 
 @pytest.mark.parametrize(

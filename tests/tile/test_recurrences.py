@@ -94,7 +94,13 @@ LOOPS = {
 }
 
 
-@pytest.mark.parametrize("name", list(LOOPS))
+SLOW = ("pieces-of-constants",)
+"""Pieces of other recurrences are tested as well."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in LOOPS]
+)
 def test_loops_become_recurrences(name: str) -> None:
     """No loop over rounds is left, and all phases agree with the interpreter."""
     function, shapes = LOOPS[name]

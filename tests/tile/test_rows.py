@@ -253,7 +253,7 @@ def kinds(shape: tuple[int, ...]) -> np.ndarray:
 @pytest.mark.parametrize(
     ("name", "shape", "k", "largest"),
     [
-        ("f32", (8, 3000), 20, True),
+        pytest.param("f32", (8, 3000), 20, True, marks=pytest.mark.slow),
         ("f32", (16, 2003), 33, False),
         ("f32", (140, 1000), 9, True),
         ("bf16", (8, 700), 12, True),

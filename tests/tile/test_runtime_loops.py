@@ -146,6 +146,7 @@ def test_every_phase(
             assert report.ok, f"{count}, {stage.phase}: {report.render()}"
 
 
+@pytest.mark.slow
 def test_a_state_that_stays_in_hbm() -> None:
     """Each iteration reads what the one before has written, in a loop with a known count, too."""
 
