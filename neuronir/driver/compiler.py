@@ -38,7 +38,7 @@ from neuronir.driver.result import CompiledResult, encoding_of
 from neuronir.driver.same_tiles import TiledPrograms
 from neuronir.driver.source import PHASE_ATTRIBUTE, Source, with_bindings
 from neuronir.driver.timer import Timer
-from neuronir.driver.too_slow import check_work
+from neuronir.driver.too_slow import check_work, first_limit_ns
 from neuronir.driver.user_passes import UserPasses, UserPassFailure
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.models import Model
@@ -198,7 +198,8 @@ class _Compile:
         `pipelines` replace the default ones. Only `final` results are dumped and watched. `load`
         rebuilds the module of `result` for a reproducer; by default that is the input. Raises
         SameTiles if one of the earlier `attempts` has the same tiled program, and TooSlow if the
-        work of phase `virtual` takes longer than `limit_ns`.
+        work of phase `virtual` takes longer than `limit_ns`, or a part of it for a long program
+        without phase `tiled`.
         """
         module = result.module
         done: list[tuple[str, list[ModulePass]]] = []
@@ -221,7 +222,8 @@ class _Compile:
                     self.after(phase, module, text, dump=final)
             result.phase = phase
             if phase == "virtual" and limit_ns < inf:
-                check_work(module, self.target.machine, limit_ns)
+                limit = limit_ns if tiled else first_limit_ns(module, limit_ns)
+                check_work(module, self.target.machine, limit)
             if phase == "tiled":
                 result.tiled = True
                 if attempts is not None:

@@ -88,7 +88,8 @@ bound: such a program has very many instructions, and is rarely the faster one."
 class Compile(Protocol):
     """Compiles with or without phase `tiled`, with other pipelines by phase.
 
-    Raises TooSlow if the engines' work takes longer than `limit_ns`.
+    Raises TooSlow if the engines' work takes longer than `limit_ns`, or a share of it for a long
+    program that is not `tiled`.
     """
 
     def __call__(
@@ -189,9 +190,7 @@ def _tiles_first(
         return as_failure(error)
     if other > work_ns:
         try:
-            direct = Middle(compiled(False, None, other), False)
-        except TooSlow as slow:
-            work_ns = slow.work_ns
+            direct = Middle(compiled(False, None), False)
         except RunFailure as failure:
             if failure.internal or isinstance(failure, UserPassFailure):
                 raise

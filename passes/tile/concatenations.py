@@ -1,6 +1,6 @@
 """Concatenate arrays in HBM by transfers: rolls, and other programs that only move rows."""
 
-from math import prod
+from math import gcd, prod
 
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
@@ -10,9 +10,12 @@ from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, integer, ints
 from neuronir.passes.hlo.support.walk import erase_dead
-from neuronir.passes.tile.layouts.hbm_slices import DESCRIPTOR, SHORT
+from neuronir.passes.tile.buffers import spread
+from neuronir.passes.tile.layouts.hbm_slices import DESCRIPTOR, ENOUGH, SHORT
 from neuronir.passes.tile.whole import MARK
 
+LARGE = 1 << 17
+"""From this number of bytes, a copy in HBM is faster than rows on few partitions."""
 MOST_PIECES = 64
 """Limit of transfers of a result."""
 
@@ -45,8 +48,9 @@ def slice_pieces(op: Operation) -> None:
         erase_dead(part)
 
 
-def join_by_transfers(block: Block) -> None:
-    """Mark concatenations of slices of arguments that are results: transfers move their operands.
+def join_by_transfers(block: Block, partitions: int) -> None:
+    """Mark concatenations of slices of arguments that are results, or whose operands do not divide
+    over partitions: transfers move their operands.
 
     Others are put together on the chip, as are those of many short rows.
     """
@@ -54,13 +58,27 @@ def join_by_transfers(block: Block) -> None:
         if op.name != "hlo.concatenate" or op.parent is not block:
             continue
         stored = all(u.operation.name in ("func.return", "hlo.tuple") for u in op.results[0].uses)
-        parts = _pieces(op) if stored else None
+        parts = _pieces(op) if stored or _divides_badly(op, partitions) else None
         if parts is None or len(parts) > MOST_PIECES:
             continue
         size = byte_size(element(op.results[0]))
         short = sum(rows for rows, run in parts if run * size < SHORT)
         if short * DESCRIPTOR <= prod(shape_of(op.results[0])) * size:
             _mark(op)
+
+
+def _divides_badly(op: Operation, partitions: int) -> bool:
+    """Return whether the rows of a large concatenation, which are contiguous in HBM, occupy few
+    partitions. If their number is 0, it is unknown.
+
+    A digit on partitions divides each operand. Others of an inner dimension are loaded in short
+    rows, or transposed twice.
+    """
+    along, out = integer(op, "dimension"), shape_of(op.results[0])
+    if not partitions or prod(out) * byte_size(element(op.results[0])) < LARGE:
+        return False
+    common = gcd(*(shape_of(v)[along] for v in op.operands))
+    return spread((*out[:along], common), partitions) < ENOUGH
 
 
 def _pieces(op: Operation) -> list[tuple[int, int]] | None:

@@ -6,12 +6,12 @@ rows for the partitions, are merged again, because layouts handle that here.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -20,6 +20,7 @@ from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.elementwise import AddOp
 from neuronir.dialects.hlo.reduction import ReduceOp
 from neuronir.dialects.hlo.unary import CopyOp, NegateOp
+from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.support.dtypes import is_float
 from neuronir.dialects.support.loops import LoopOp, body_of, is_body
 from neuronir.dialects.support.walking import walk
@@ -65,8 +66,18 @@ class TileExpandCompositesPass(ModulePass):
     """
 
     name = "tile-expand-composites"
+    target: str = field(
+        default="",
+        metadata={
+            "help": "machine; default: the module attribute nc.machine. Without a machine, rows of "
+            "arguments are always concatenated on the chip"
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        attribute = op.attributes.get("nc.machine")
+        chosen = self.target or (attribute.data if isinstance(attribute, StringAttr) else "")
+        partitions = get_machine(chosen).partitions if chosen else 0
         for function in functions(op):
             check_elements(function)
             block = function.body.block
@@ -78,7 +89,7 @@ class TileExpandCompositesPass(ModulePass):
                     expand_recurrence(inner)
             nested = list(loop_bodies(block))
             for one in nested:
-                expand(one)
+                expand(one, partitions)
             copy_results(block)
             for one in nested:
                 copy_tables(one)
@@ -95,8 +106,8 @@ def loop_bodies(block: Block) -> Iterator[Block]:
             yield from loop_bodies(body_of(op))
 
 
-def expand(block: Block) -> None:
-    """Expand the composites of one block."""
+def expand(block: Block, partitions: int) -> None:
+    """Expand the composites of one block, for a machine of so many partitions (0: unknown)."""
     for inner in list(block.ops):
         if isinstance(inner, CompositeOp) and inner.kind.data not in (*KEPT, *ROWS):
             value = move_block(inner.regions[0].block, list(inner.operands), inner)
@@ -109,7 +120,7 @@ def expand(block: Block) -> None:
     for inner in list(block.ops):
         slice_pieces(inner)
     if not is_body(block):
-        join_by_transfers(block)
+        join_by_transfers(block, partitions)
     for inner in list(block.ops):
         spread_long(inner)
     for inner in list(block.ops):

@@ -116,7 +116,7 @@ class GroupTimes:
         tile_rows = max(1, tile // run)
         partitions = spread(tuple(group.extent(a) for a in leaves), m.partitions)
         rows = max(tile_rows, min(partitions, tile // 512) if tile >= 512 else 1)
-        rows = max(rows, self._scattered(leaves, group) * tile // size)
+        rows = max(rows, int(self._scattered(leaves, group) * tile / size))
         each = max(m.dma_queue_descriptor_ns * 0.95, tile / rows / m.dma_engine_gbps)
         rounds = group.rounds(group.depth_of(group.based(leaves)))
         return rounds * max(rows * each / m.dma_engines, m.dma_trigger_ns)

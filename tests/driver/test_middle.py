@@ -15,7 +15,7 @@ from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.driver import CompiledResult, CompileOptions, compile_text, middle
+from neuronir.driver import CompiledResult, CompileOptions, compile_text, middle, too_slow
 from neuronir.driver.middle import as_failure, choose_middle, through_tiles
 from neuronir.driver.options import TILINGS
 from neuronir.driver.pass_runner import RunFailure
@@ -448,7 +448,18 @@ def test_tiles_come_first_where_the_direct_way_is_far_behind(
     monkeypatch.setattr(middle, "near_ns", lambda *_: 2.2e6)
     assert choose_middle(module, get_machine("trn1"), way).tiled == tiled
     assert ways.asked == asked
-    assert limits[0] == 1e5 and limits[-1] == {3: tiles_us * 1e3, 2: inf}[len(asked)]
+    assert limits[0] == 1e5 and limits[-1] == inf
+
+
+def test_tiles_come_first_sooner_where_the_direct_way_has_many_ops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To put 60,000 instructions in order takes a minute."""
+    module = compile_text(TURN, "trn1", replace(EXACT, compile_to="virtual")).module
+    assert too_slow.first_limit_ns(module, 1e6) == 1e6
+    monkeypatch.setattr(too_slow, "LONG", 2)
+    assert too_slow.first_limit_ns(module, 1e6) == 2.5e5
+    assert too_slow.first_limit_ns(module, inf) == inf
 
 
 def test_tiles_that_came_first_and_failed_are_not_tried_again(
