@@ -9,14 +9,14 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.support.dtypes import byte_size
-from neuronir.passes.hlo.integers.reductions import extreme_of, sum_of
+from neuronir.passes.hlo.integers.reductions import extreme_of, in_steps, sum_of
 from neuronir.passes.hlo.integers.words import Words
-from neuronir.passes.hlo.ranges.analysis import Analysis
+from neuronir.passes.hlo.ranges.analysis import Analysis, limits
 from neuronir.passes.hlo.ranges.fp32 import ELEMENTWISE, inexact, integer_ranges, is_exact
 from neuronir.passes.hlo.ranges.interval import Interval
 from neuronir.passes.hlo.simplify import simplify_block
 from neuronir.passes.hlo.support.build import Emitter, binary_region, reducer_opcode
-from neuronir.passes.hlo.support.values import element, shape, string, tensor
+from neuronir.passes.hlo.support.values import element, shape, splat, string, tensor
 from neuronir.passes.hlo.support.walk import (
     COMPOSITE,
     PROGRAM_BLOCKS,
@@ -35,8 +35,8 @@ class HloExactIntegersPass(ModulePass):
     Use this pass for machines whose vector engines compute in fp32 only. An interval analysis
     finds the ops whose operands and results stay within 2^24; these are not changed. The other
     32-bit ops are decomposed with bitwise ops, which are exact, into parts of 12 or 16 bits: add,
-    subtract, multiply, negate, abs, compare, maximum, minimum, reduce by add, maximum and minimum,
-    and reduce_window by add. Narrower integers, which would saturate instead of wrapping, are
+    subtract, multiply, negate, abs, compare, maximum, minimum, and reduce and reduce_window by add,
+    multiply, maximum and minimum. Narrower integers, which would saturate instead of wrapping, are
     computed in s32 and truncated. hlo-verify-supported refuses the remaining ops (other
     reductions, 64-bit integers, unsigned division, scatters). Runs after hlo-decompose.
     """
@@ -90,8 +90,11 @@ def _exact(op: Operation, ranges: Sequence[Interval], e: Emitter) -> SSAValue | 
         reducer = reducer_opcode(op)
         if reducer == "add":
             return sum_of(op, ranges, e)
-        if reducer in ("maximum", "minimum"):
+        if reducer in ("maximum", "minimum") and opcode == "reduce":
             return extreme_of(op, reducer, e)
+        if reducer in ("maximum", "minimum", "multiply"):
+            any_ = [limits(type_)] * 2
+            return in_steps(op, lambda x, y: _elementwise(reducer, (x, y), any_, e), e)
     return None
 
 
@@ -101,9 +104,13 @@ def _widened(
     """Compute the op on s32, in several steps if necessary, and truncate."""
     opcode = op.name.removeprefix("hlo.")
     reducer = reducer_opcode(op) if opcode in ("reduce", "reduce_window") else None
-    if opcode not in ELEMENTWISE and reducer != "add":
+    if opcode not in ELEMENTWISE and reducer not in ("add", "multiply"):
         return None
-    operands = [e.convert(v, i32) for v in op.operands]
+    known = [splat(v) for v in op.operands]
+    operands = [
+        e.convert(v, i32) if n is None or shape(v) else e.scalar(n, i32)
+        for v, n in zip(op.operands, known, strict=True)
+    ]
     regions = [] if reducer is None else [binary_region(reducer, i32)]
     wide = e.emit(opcode, operands, tensor(shape(op.results[0]), i32), op.properties, regions)
     made = e.created[-1]

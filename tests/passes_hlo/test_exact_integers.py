@@ -67,7 +67,7 @@ def test_elementwise(element: str) -> None:
 @pytest.mark.parametrize("element", ["s32", "u32", "s16", "u8"])
 def test_reductions(element: str) -> None:
     limits = np.iinfo(TYPES[element])
-    starts = {"add": 0, "maximum": limits.min, "minimum": limits.max, "xor": 0}
+    starts = {"add": 0, "maximum": limits.min, "minimum": limits.max, "xor": 0, "multiply": 1}
     pre = "".join(_region(opcode, element, opcode) for opcode in starts)
     lines = [f"{opcode}.z = {element}[] constant({n})" for opcode, n in starts.items()]
     results = [
@@ -75,8 +75,10 @@ def test_reductions(element: str) -> None:
         for opcode in starts
         for dims, shape in (("1", "3"), ("0", "40"), ("0,1", ""))
     ]
-    window = "window={size=1x3}, to_apply=add"
-    results.append((f"{element}[3,38]", f"reduce-window(q, add.z), {window}"))
+    window = "window={size=2x3 stride=1x2 pad=1_0x0_1}"
+    for opcode in ("add", "multiply", "maximum", "minimum"):
+        line = f"reduce-window(q, {opcode}.z), {window}, to_apply={opcode}"
+        results.append((f"{element}[3,20]", line))
     p, q = _numbers(element, (3, 40)), _numbers(element, (3, 40), 1)
     right(_program(element, lines, results, pre), [p, q], "inf1")
 
@@ -168,17 +170,7 @@ ENTRY e {
     right(text, [near], "inf1")
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "r = u32[3,40] divide(p, q)",
-        "r = u32[3] reduce(p, z), dimensions={1}, to_apply=multiply",
-        "r = u32[3,38] reduce-window(p, z), window={size=1x3}, to_apply=maximum",
-    ],
-)
-def test_what_is_not_exact_is_refused_by_name(line: str) -> None:
-    pre = "".join(_region(opcode, "u32", opcode) for opcode in ("multiply", "maximum"))
-    type_, expression = line.removeprefix("r = ").split(" ", 1)
-    text = _program("u32", ["z = u32[] constant(1)"], [(type_, expression)], pre)
+def test_what_is_not_exact_is_refused_by_name() -> None:
+    text = _program("u32", [], [("u32[3,40]", "divide(p, q)")])
     with pytest.raises(RunFailure, match="NCC_EVRF001.*\n.*inf1 computes integers in fp32"):
         compile_text(text, "inf1", CompileOptions(auto_cast="none"))

@@ -1,20 +1,26 @@
 """Reduce 32-bit integers in steps that fp32 computes exactly."""
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import is_unsigned
+from neuronir.passes.hlo.decompositions.pairs import in_pairs
 from neuronir.passes.hlo.integers.words import HALF, LOW, Words
 from neuronir.passes.hlo.ranges.fp32 import WHOLE, reduced_elements
 from neuronir.passes.hlo.ranges.interval import Interval
-from neuronir.passes.hlo.support.build import Emitter, binary_region
+from neuronir.passes.hlo.rules.arithmetic import neutral_element
+from neuronir.passes.hlo.support.build import Emitter, binary_region, reducer_opcode
 from neuronir.passes.hlo.support.values import element, ints, is_splat_of, shape
 
+_LARGEST_WINDOW = 64
+"""Limit of the elements of a window, summed over its dimensions, that are combined one by one."""
 _LEAST_DIGIT = 4
 """Minimum bits of a digit for which summing digits pays: eight digits for a value."""
 
+Combine = Callable[[SSAValue, SSAValue], SSAValue]
 Sum = Callable[[SSAValue], SSAValue]
 
 
@@ -74,8 +80,6 @@ def _in_digits(value: SSAValue, count: int, r: Interval, add: Sum, e: Emitter) -
 def extreme_of(op: Operation, opcode: str, e: Emitter) -> SSAValue | None:
     """Lower a reduce by maximum or minimum: upper halves first, then the matching lower halves."""
     value, start = op.operands
-    if op.name != "hlo.reduce":
-        return None
     dims = ints(op, "dimensions")
     kept = [d for d in range(len(shape(value))) if d not in dims]
     words, type_ = Words(e), element(value)
@@ -94,3 +98,45 @@ def extreme_of(op: Operation, opcode: str, e: Emitter) -> SSAValue | None:
         return found
     first = e.broadcast(start, shape(found), ())
     return e.select(words.compare(found, first, "GE" if largest else "LE"), found, first)
+
+
+def in_steps(op: Operation, combine: Combine, e: Emitter) -> SSAValue | None:
+    """Lower a reduce or reduce_window by an exact combination of two arrays, tree by tree.
+
+    Elements of a reduction are combined pair by pair, the elements of windows at each of their
+    positions. Returns None for windows with dilation or of more than `_LARGEST_WINDOW` elements.
+    """
+    value, start = op.operands
+    if op.name == "hlo.reduce":
+        found = in_pairs([value], ints(op, "dimensions"), lambda a, b: [combine(a[0], b[0])], e)
+        total = None if found is None else found[0]
+    else:
+        total = _over_windows(op, combine, e)
+    if total is None:
+        return None
+    opcode = reducer_opcode(op)
+    neutral = None if opcode is None else neutral_element(opcode, element(value))
+    if neutral is not None and is_splat_of(start, neutral):
+        return total
+    return combine(total, e.broadcast(start, shape(total), ()))
+
+
+def _over_windows(op: Operation, combine: Combine, e: Emitter) -> SSAValue | None:
+    x, opcode = op.operands[0], reducer_opcode(op)
+    window, strides = ints(op, "window_dimensions"), ints(op, "window_strides")
+    padding = ints(op, "padding")
+    neutral = None if opcode is None else neutral_element(opcode, element(x))
+    dilated = any(n != 1 for k in ("base_dilations", "window_dilations") for n in ints(op, k))
+    if neutral is None or dilated or sum(window) > _LARGEST_WINDOW:
+        return None
+    x = e.pad(x, e.scalar(neutral, element(x)), padding[::2], padding[1::2])
+    for d, count in enumerate(shape(op.results[0])):
+        dims = shape(x)
+        starts, limits, steps = [0] * len(dims), list(dims), [1] * len(dims)
+        steps[d] = strides[d]
+        taps: list[SSAValue] = []
+        for tap in range(window[d]):
+            starts[d], limits[d] = tap, tap + max(count - 1, 0) * strides[d] + min(count, 1)
+            taps.append(e.slice(x, starts, limits, steps))
+        x = reduce(combine, taps)
+    return x
