@@ -50,7 +50,7 @@ class Step:
 
 def ladder(
     path: str,
-    target: str = "inf1",
+    target: str,
     inputs: Mapping[str, Array] | None = None,
     options: CompileOptions | None = None,
 ) -> list[Step]:

@@ -3,9 +3,9 @@
     import neuronir.backend as backend
     backend.prepare(model, device="TRN1").run([x])
 
-Device `CPU` is the reference interpreter. `TRN1` and `INF1` compile (without casts) and run the
-simulated machine. Values that determine shapes must be known at compile time. If an input
-determines shapes, the model is compiled for the values of each run.
+Device `CPU` is the reference interpreter. Each target in capitals is a device, such as `TRN1`: it
+compiles (without casts) and runs the simulated machine. Values that determine shapes must be known
+at compile time. If an input determines shapes, the model is compiled for the values of each run.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,11 +26,12 @@ from neuronir.frontends.graph.block import NeedsValue
 from neuronir.frontends.onnx.inputs import graph_inputs
 from neuronir.frontends.onnx.model import OnnxModel
 from neuronir.frontends.onnx.reader import OnnxFile, parse_onnx
+from neuronir.targets.registry import list_targets
 
 Array = NDArray[Any]
 Runner = Callable[[Sequence[Array]], list[Array]]
 
-DEVICES = ("CPU", "TRN1", "INF1")
+CPU = "CPU"
 
 
 class NeuronBackendRep(BackendRep):
@@ -68,11 +69,16 @@ class NeuronBackendRep(BackendRep):
                 bound |= more
 
     def _compile(self, bindings: Bindings) -> Runner:
-        if self._device == "CPU":
+        if self._device == CPU:
             module = self._model.module(bindings)
             return lambda arrays: interpret(module, arrays)
-        executable = compile_for(self._model, self._device.lower(), bindings)
+        executable = compile_for(self._model, _targets()[self._device], bindings)
         return lambda arrays: list(executable(*arrays).values())
+
+
+def _targets() -> dict[str, str]:
+    """Return the names of the installed targets by device."""
+    return {name.upper(): name for name in list_targets()}
 
 
 def compile_for(model: OnnxModel, target: str, bindings: Bindings) -> Executable:
@@ -115,7 +121,7 @@ class NeuronBackend(Backend):
         """Prepare a model for a device; raises NeuronError if the model is malformed."""
         if not cls.supports_device(device):
             raise NeuronError(
-                "NIR_API003", f"there is no device '{device}'", help=", ".join(DEVICES)
+                "NIR_API003", f"there is no device '{device}'", help=", ".join((CPU, *_targets()))
             )
         return NeuronBackendRep(parse_onnx(model.SerializeToString()), device.split(":")[0])
 
@@ -161,7 +167,8 @@ class NeuronBackend(Backend):
     @classmethod
     def supports_device(cls, device: str) -> bool:
         """Return whether a device such as `CPU` or `TRN1:0` is supported."""
-        return device.split(":")[0] in DEVICES
+        name = device.split(":")[0]
+        return name == CPU or name in _targets()
 
 
 is_compatible = NeuronBackend.is_compatible

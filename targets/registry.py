@@ -60,6 +60,11 @@ def _references() -> dict[str, str]:
     return found
 
 
+def own_targets() -> list[str]:
+    """Return the names of the targets of this package, as they are compared by default."""
+    return list(_OURS)
+
+
 def is_ours(name: str) -> bool:
     """Return True for a target of this package, whatever others are installed."""
     return name in _OURS and name not in _extra

@@ -13,6 +13,7 @@ from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.dialects.support.output import write_stdout
 from neuronir.driver.check import Report, check_model
 from neuronir.driver.options import CompileOptions
+from neuronir.targets.registry import own_targets
 from neuronir.version import __version__
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def build_parser() -> Parser:
         "--target",
         action="append",
         metavar="NAME",
-        help="check this target; may be repeated (default: trn1, inf1)",
+        help=f"check this target; may be repeated (default: {', '.join(own_targets())})",
     )
     parser.add_argument(
         "--operators-only",
@@ -96,7 +97,7 @@ def _main(words: list[str]) -> int:
     if args.accuracy:
         return _accuracy(args, options)
     try:
-        targets = args.target or ("trn1", "inf1")
+        targets = args.target or own_targets()
         with handling(_warn):
             report = check_model(args.model, targets, options, lower=not args.operators_only)
     except RunFailure as failure:
@@ -114,7 +115,7 @@ def _accuracy(args: Namespace, options: CompileOptions) -> int:
     if args.weights:
         options = replace(options, weights=load_weights(args.weights))
     inputs = None if args.inputs is None else load_weights(args.inputs)
-    targets = args.target or ("trn1", "inf1")
+    targets = args.target or own_targets()
     with handling(_warn):
         found = {target: ladder(args.model, target, inputs, options) for target in targets}
     if args.json:

@@ -75,7 +75,7 @@ class Report:
 
 def check_model(
     path: str,
-    targets: Sequence[str] = ("trn1", "inf1"),
+    targets: Sequence[str],
     options: CompileOptions | None = None,
     *,
     lower: bool = True,

@@ -50,6 +50,17 @@ def test_other_target(slow: Target, tmp_path: Path) -> None:
     assert neuron_sim.main(["run", path, "--inputs", inputs, "--expect", reference]) == 0
 
 
+def test_other_target_is_a_device_of_onnx(slow: Target) -> None:
+    backend = pytest.importorskip("neuronir.backend")
+    onnx = pytest.importorskip("onnx")
+    text = '<ir_version: 10, opset_import: ["" : 20]> g (float[3] x) => (float[3] y) { y = Neg(x) }'
+    model, x = onnx.parser.parse_model(text), np.arange(3, dtype=np.float32)
+    assert np.array_equal(backend.prepare(model, "SLOW1:0").run([x])[0], -x)
+    assert backend.supports_device("TRN1") and not backend.supports_device("slow1")
+    with pytest.raises(NeuronError, match="NIR_API003.*'SLOW2'"):
+        backend.prepare(model, "SLOW2")
+
+
 def test_the_machine_bears_the_name_of_its_target(slow: Target) -> None:
     registry.register_target(replace(slow, name="slow2"))
     with pytest.raises(NeuronError, match="must have the name of the target"):
