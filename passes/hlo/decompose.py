@@ -106,9 +106,9 @@ class HloDecomposePass(ModulePass):
     - Scatters: that multiply or combine bits (updates of one element are combined first), that add
       integers, and that keep the maximum or minimum of 32-bit integers (f32 scatters of exact
       parts).
-    - Linear algebra: cholesky and triangular_solve of matrices up to 64 (by column), dots of
-      integers (exact products of bf16 digits), dots and convolutions of mixed types, batches of
-      small dots (multiplications and a sum), and grouped convolutions.
+    - Linear algebra: cholesky and triangular_solve of matrices up to 64 (by column), dots and
+      convolutions of integers (exact products of bf16 digits), dots and convolutions of mixed
+      types, batches of small dots (multiplications and a sum), and grouped convolutions.
     - Sorting: sort (ranks by comparing all pairs, or a bitonic network; s32 keys if the comparator
       compares one function of both sides) and topk (k maxima).
     - optimization_barrier.

@@ -36,8 +36,10 @@ ENTRY e {
 
 
 @pytest.mark.parametrize("target", ["trn1", "inf1"])
-def test_convolutions_of_integers_are_refused_before_they_are_lowered(target: str) -> None:
-    text = _CONVOLUTION.replace("TYPE", "s32")
+def test_integers_in_large_windows_are_refused_before_they_are_lowered(target: str) -> None:
+    """Sums of 17 x 17 products of bytes are beyond 2^24."""
+    text = _CONVOLUTION.replace("TYPE", "s32").replace("8,8,4]", "22,22,4]")
+    text = text.replace("3,3,", "17,17,").replace("3x3", "17x17")
     with pytest.raises(RunFailure, match="NCC_EVRF035.*\n.*hlo.convolution 'c'"):
         compile_text(text, target, CompileOptions(compile_to="hlo"))
 

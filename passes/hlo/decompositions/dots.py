@@ -3,6 +3,8 @@
 These are batches of many tiny dots, dots of integers, and dots with operands of two types.
 """
 
+from collections.abc import Callable
+from functools import partial
 from math import prod
 
 from xdsl.dialects.builtin import bf16, f32, i32
@@ -24,10 +26,15 @@ and additions over 128 partitions.
 """
 MANY = 32
 """From this batch size, that is worth the copies that align the operands."""
-_EXACT_SUM = 2**24
+EXACT_SUM = 2**24
 """Integers below this are summed exactly in f32."""
 _EXACT_FACTOR = 256
 """Integers up to this magnitude are exact in bf16."""
+
+Exact = Callable[[SSAValue, SSAValue, int], SSAValue | None]
+"""Returns the s32 product of two operands in bf16 whose products of elements are at most a number;
+None if there are too many elements.
+"""
 
 
 def dot(op: Operation, e: Emitter) -> SSAValue | None:
@@ -37,7 +44,7 @@ def dot(op: Operation, e: Emitter) -> SSAValue | None:
     Operands of f32 and a narrower type get one type.
     """
     if all(is_integer(element(v)) for v in op.operands) and is_integer(element(op.results[0])):
-        return _integers(op, e)
+        return integer_products(op, partial(_exact, op, e), e)
     if not all(is_float(element(v)) for v in op.operands):
         return None
     lhs, rhs = op.operands
@@ -79,7 +86,7 @@ def _elementwise(op: Operation, e: Emitter, type_: Attribute) -> SSAValue:
     return e.reduce(e.binary("multiply", *spread), 0, range(total, total + nk), "add")
 
 
-def _integers(op: Operation, e: Emitter) -> SSAValue | None:
+def integer_products(op: Operation, exact: Exact, e: Emitter) -> SSAValue | None:
     """Multiply digits that bf16 holds exactly, sum in f32 below 2^24, and combine modulo 2^32."""
     types = [element(v) for v in (*op.operands, op.results[0])]
     if any(byte_size(t) > 4 for t in types):
@@ -91,7 +98,9 @@ def _integers(op: Operation, e: Emitter) -> SSAValue | None:
         for j, (b, top_b) in enumerate(digits[1]):
             if 8 * (i + j) >= width:
                 continue
-            part = _exact(op, e, a, b, top_a * top_b)
+            part = exact(a, b, top_a * top_b)
+            if part is None:
+                return None
             if i + j:
                 part = e.binary_number("shift_left", part, 8 * (i + j))
             total = part if total is None else e.binary("add", total, part)
@@ -130,7 +139,7 @@ def _exact(op: Operation, e: Emitter, a: SSAValue, b: SSAValue, top: int) -> SSA
     d = max(range(len(contracted[0])), key=lambda i: shape(a)[contracted[0][i]])
     n = shape(a)[contracted[0][d]]
     others = prod(shape(a)[c] for c in contracted[0]) // max(n, 1)
-    step = max(1, (_EXACT_SUM - 1) // (top * max(others, 1)))
+    step = max(1, (EXACT_SUM - 1) // (top * max(others, 1)))
     total: SSAValue | None = None
     for low in range(0, max(n, 1), step):
         pieces = []

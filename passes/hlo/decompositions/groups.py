@@ -13,6 +13,7 @@ from neuronir.dialects.hlo.constants import constant_array
 from neuronir.dialects.hlo.flops import FLOPS, note_flops
 from neuronir.passes.hlo.decompositions.crops import cropped
 from neuronir.passes.hlo.decompositions.depthwise_gradients import depthwise_gradient
+from neuronir.passes.hlo.decompositions.integer_convolutions import integer_convolution
 from neuronir.passes.hlo.decompositions.operands import of_one_type
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import (
@@ -31,12 +32,12 @@ _COMPUTED = 1 << 22
 
 
 def convolution(op: Operation, e: Emitter) -> SSAValue | None:
-    """Rewrite a grouped convolution.
+    """Rewrite a grouped convolution, and one of integers.
 
     Batch groups become feature groups, and small feature groups are joined. Operands of f32 and a
     narrower type get one type, and negative padding is cut first.
     """
-    same = of_one_type(op, e)
+    same = of_one_type(op, e) or integer_convolution(op, e)
     if same is not None:
         return same
     part = cropped(op, e)

@@ -1,0 +1,39 @@
+"""Convolutions of integers that random generation found refused, against XLA's CPU backend."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.differential.test_found import check, entry
+
+FORMS = {
+    "usual": ("[2,9,5]", "[3,5,4]", "[2,7,4]", "size=3", "b0f_0io->b0f"),
+    "input dilation": (
+        "[2,9,5]",
+        "[3,5,4]",
+        "[2,17,4]",
+        "size=3 pad=1_1 lhs_dilate=2",
+        "b0f_0io->b0f",
+    ),
+    "groups": ("[2,9,6]", "[3,2,6]", "[2,7,6]", "size=3", "b0f_0io->b0f, feature_group_count=3"),
+    "many features": ("[1,4,200]", "[3,200,2]", "[1,2,2]", "size=3", "b0f_0io->b0f"),
+}
+TYPES: dict[str, Any] = {"s32": np.int32, "s8": np.int8, "u8": np.uint8, "u16": np.uint16}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", ["s32 s32", "s8 s32", "u8 u8", "u16 u32"])
+@pytest.mark.parametrize("target", ["trn1", "inf1"])
+def test_convolutions_of_integers(form: str, kind: str, target: str) -> None:
+    """Results wrap."""
+    given, made = kind.split()
+    left, right, result, window, labels = FORMS[form]
+    text = entry(
+        f"  x = {given}{left} parameter(0)\n  w = {given}{right} parameter(1)\n"
+        f"  ROOT r = {made}{result} convolution(x, w), window={{{window}}}, dim_labels={labels}"
+    )
+    rng, limits = np.random.default_rng(2), np.iinfo(TYPES[given])
+    sizes = (tuple(map(int, dims[1:-1].split(","))) for dims in (left, right))
+    args = [rng.integers(limits.min, limits.max, size, endpoint=True) for size in sizes]
+    check(text, [a.astype(TYPES[given]) for a in args], target=target)
