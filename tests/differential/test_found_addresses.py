@@ -198,12 +198,16 @@ SCATTERS = {
 }
 
 
-@pytest.mark.parametrize("form", SCATTERS)
-@pytest.mark.parametrize(
-    "kind",
-    ["f32 assign", "s32 assign", "pred assign", "f32 maximum", "s32 minimum", "u16 maximum"]
-    + ["pred or", "s32 add", "s32 xor"],
+OF_ALL = ("f32 assign", "s32 minimum")
+OTHERS = (
+    ("elements", "pred assign", "f32 maximum", "pred or", "s32 add"),
+    ("windows", "s32 assign", "u16 maximum", "s32 xor", "s32 add"),
 )
+CASES = [(form, kind) for form in SCATTERS for kind in OF_ALL]
+CASES += [(form, kind) for form, *kinds in OTHERS for kind in kinds]
+
+
+@pytest.mark.parametrize(("form", "kind"), CASES)
 def test_scatters(form: str, kind: str) -> None:
     """Of updates that overwrite an element the last one stays."""
     dtype, opcode = kind.split()
