@@ -202,7 +202,7 @@ def _scatter(op: Operation) -> Problem | None:
         return Problem(
             "NCC_EVRF001",
             "a scatter may overwrite, add, or keep max or min, and multiply or combine bits where "
-            "windows cannot overlap in part",
+            "it has few updates, and no batch with windows that overlap in part",
         )
     wide = is_integer(type_) and byte_size(type_) >= 4
     sums = opcode == "add" and is_integer(type_)

@@ -9,8 +9,12 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import byte_size, is_float
-from neuronir.passes.hlo.decompositions.scatter_windows import window_count, window_sizes
-from neuronir.passes.hlo.scatter_updates import last_of_each, masked, windows_in_turn, windows_of
+from neuronir.passes.hlo.decompositions.scatter_windows import (
+    window_count,
+    window_sizes,
+    windows_of,
+)
+from neuronir.passes.hlo.scatter_updates import last_of_each, masked, windows_in_turn
 from neuronir.passes.hlo.support.build import Emitter, reducer_opcode
 from neuronir.passes.hlo.support.index_vectors import component, groups_of, index_dims
 from neuronir.passes.hlo.support.values import element, integer, ints, shape, tensor

@@ -7,27 +7,17 @@ from xdsl.dialects.builtin import f32, i1
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.passes.hlo.decompositions.pieces import part
-from neuronir.passes.hlo.decompositions.scatter_windows import batch_dims, window_sizes
+from neuronir.passes.hlo.decompositions.scatter_windows import window_sizes, windows_of
 from neuronir.passes.hlo.gather_to_dot import looked_up
 from neuronir.passes.hlo.rules.arithmetic import neutral_element
 from neuronir.passes.hlo.support.build import Emitter
-from neuronir.passes.hlo.support.index_vectors import bounded, component, index_dims
+from neuronir.passes.hlo.support.index_vectors import bounded, component
 from neuronir.passes.hlo.support.shifts import covered, placed
 from neuronir.passes.hlo.support.values import element, integer, ints, shape, tensor
 
 _AT_ONCE = 1 << 17
 """Limit of masked elements: 32 KiB of fp32 in each partition, if only 16 have rows."""
 _OF_FLAGS = {"maximum": "or", "minimum": "and"}
-
-
-def windows_of(op: Operation, e: Emitter) -> tuple[SSAValue, int]:
-    """Return the updates with the dimensions of the indices first, and the number of these."""
-    _, indices, updates = op.operands
-    vector_dim, batch = integer(op, "index_vector_dim"), ints(op, "scatter_indices_batching_dims")
-    order, places = index_dims(indices, vector_dim, batch), batch_dims(op)
-    first = [places[sorted(order).index(d)] for d in order]
-    window = sorted(ints(op, "update_window_dims"))
-    return e.transpose(updates, [*first, *window]), len(first)
 
 
 def windows_in_turn(

@@ -43,12 +43,12 @@ def _shape(dims: Sequence[int]) -> str:
     return f"[{','.join(map(str, dims))}]"
 
 
-def check(text: str, *inputs: Sequence[Array]) -> None:
-    """Assert that inf1 gives XLA's results for each of `inputs`, but for the bits of NaN."""
-    program = compile_text(text, "inf1", CompileOptions(auto_cast="none")).program
+def check(text: str, *inputs: Sequence[Array], target: str = "inf1") -> None:
+    """Assert that a target gives XLA's results for each of `inputs`, but for the bits of NaN."""
+    program = compile_text(text, target, CompileOptions(auto_cast="none")).program
     assert program is not None
     used = sorted(v.index for v in program.variables if v.kind == "input")
-    machine = get_target("inf1").machine
+    machine = get_target(target).machine
     for args in inputs:
         outputs = run(program, [args[i] for i in used], machine, Options(races=True)).outputs
         for mine, theirs in zip(outputs, run_xla(text, args), strict=True):
@@ -237,3 +237,22 @@ def test_many_updates_of_many_rows() -> None:
     )
     index = np.random.default_rng(5).integers(0, 5, (60, 2)).astype(np.int16)
     check(text, [values("f32", (2049, 5)), index, values("f32", (60,), 1)])
+
+
+@pytest.mark.parametrize("target", ["trn1", "inf1"])
+@pytest.mark.parametrize("kind", ["s32 xor", "s32 multiply"])
+@pytest.mark.parametrize("index", ["s16", "u32"])
+def test_windows_that_overlap_in_part(target: str, kind: str, index: str) -> None:
+    """Each element is combined with all updates of it; windows out of bounds are dropped."""
+    dtype, opcode = kind.split()
+    table, indices, updates, text = SCATTERS["windows"]
+    lines = entry(
+        f"  x = {dtype}{_shape(table)} parameter(0)\n  i = {index}{_shape(indices)} parameter(1)\n"
+        f"  u = {dtype}{_shape(updates)} parameter(2)\n"
+        f"  ROOT r = {dtype}{_shape(table)} scatter(x, i, u), {text}, to_apply=f",
+        f"f {{\n  a = {dtype}[] parameter(0)\n  b = {dtype}[] parameter(1)\n"
+        f"  ROOT c = {dtype}[] {opcode}(a, b)\n}}\n",
+    )
+    places = np.random.default_rng(5).integers(-1, 6, indices)
+    given = places.astype({"s16": np.int16, "u32": np.uint32}[index])
+    check(lines, [values(dtype, table), given, values(dtype, updates, 1)], target=target)

@@ -91,18 +91,25 @@ def test_scatter(form: str, dtype: str, opcode: str) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-5 if dtype == "f32" else 0)
 
 
-def test_windows_that_overlap_in_part_are_left() -> None:
-    text = (
-        text_of("rows", "f32", "multiply")
-        .replace("5,3", "5,9")
-        .replace(
-            "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}",
-            "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={1}",
-        )
-    )
+def test_windows_of_a_batch_that_overlap_in_part_are_left() -> None:
+    text = """f {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] multiply(a, b)
+}
+
+ENTRY e {
+  x = f32[4,9] parameter(0)
+  i = s32[4,2,1] parameter(1)
+  u = f32[4,2,3] parameter(2)
+  ROOT r = f32[4,9] scatter(x, i, u), update_window_dims={2}, inserted_window_dims={},
+    scatter_dims_to_operand_dims={1}, input_batching_dims={0}, scatter_indices_batching_dims={0},
+    index_vector_dim=2, to_apply=f
+}
+"""
     module = run_passes(program(text), "hlo-decompose")
     assert "gather" not in opcodes(module)
-    with pytest.raises(NeuronError, match="cannot overlap in part"):
+    with pytest.raises(NeuronError, match="no batch with windows that overlap in part"):
         run_passes(module, 'hlo-verify-supported{target="trn1"}')
 
 

@@ -5,6 +5,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from neuronir.dialects.support.dtypes import is_pred
 from neuronir.passes.hlo.decompositions.scatter_integers import integer_scatter
+from neuronir.passes.hlo.decompositions.scatter_rows_of_windows import rows_of_windows
 from neuronir.passes.hlo.decompositions.scatter_windows import (
     batch_dims,
     elements_at,
@@ -34,8 +35,8 @@ def scatter(op: Operation, e: Emitter) -> SSAValue | None:
 
     Each update is replaced by the combination of all updates of the same element (their indices are
     compared in pairs) with the old value, which a gather reads. All updates of an element thus
-    write the same value. Windows must cover the indexed dimensions or have size one there, because
-    others might overlap partially. Sums of integers, and maxima and minima of wide ones, are
+    write the same value. Windows that do not cover an indexed dimension become rows, because they
+    might overlap partially. Sums of integers, and maxima and minima of wide ones, are
     composed of exact parts (scatter_integers.py).
     """
     opcode = reducer_opcode(op)
@@ -49,8 +50,10 @@ def scatter(op: Operation, e: Emitter) -> SSAValue | None:
     neutral = neutral_element(opcode, element(operand))
     window, sizes = ints(op, "update_window_dims"), window_sizes(op)
     moved = ints(op, "scatter_dims_to_operand_dims")
-    if neutral is None or any(sizes[d] not in (1, shape(operand)[d]) for d in moved):
+    if neutral is None:
         return None
+    if any(sizes[d] not in (1, shape(operand)[d]) for d in moved):
+        return rows_of_windows(op, e)
     batch, count = batch_dims(op), window_count(op)
     if not count or count * size(updates) > _LARGEST:
         return None

@@ -5,6 +5,7 @@ from math import prod
 from xdsl.ir import Operation, Region, SSAValue
 
 from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.index_vectors import index_dims
 from neuronir.passes.hlo.support.values import integer, ints, shape
 
 
@@ -29,6 +30,16 @@ def window_count(op: Operation) -> int:
     """Return the number of windows: an element gets at most this many updates."""
     updates = shape(op.operands[2])
     return prod(updates[d] for d in batch_dims(op))
+
+
+def windows_of(op: Operation, e: Emitter) -> tuple[SSAValue, int]:
+    """Return the updates with the dimensions of the indices first, and the number of these."""
+    _, indices, updates = op.operands
+    vector_dim, batch = integer(op, "index_vector_dim"), ints(op, "scatter_indices_batching_dims")
+    order, places = index_dims(indices, vector_dim, batch), batch_dims(op)
+    first = [places[sorted(order).index(d)] for d in order]
+    window = sorted(ints(op, "update_window_dims"))
+    return e.transpose(updates, [*first, *window]), len(first)
 
 
 def elements_at(op: Operation, table: SSAValue, e: Emitter) -> SSAValue:
