@@ -322,7 +322,8 @@ def through_tiles(
     failed: RunFailure | TooSlow | None = None
     last: CompiledResult | None = None
     ops = 0
-    slow_ones = AGAIN if machine.has_control_flow and _size(module) <= FEW else 0
+    few = machine.has_control_flow and _size(module) <= FEW
+    slow_ones = AGAIN if few else 0
     for room in ROOMS:
         usual = room == ROOMS[0]
         text = tiling if usual else _FUSE.sub(f"tile-fuse{{room={room}}}", tiling)
@@ -362,6 +363,8 @@ def through_tiles(
         large = size > SEARCHED
         if not spills and (best[0] <= near or large or time <= TIGHT * busy):
             break
+        if spills and few and best[0] > direct_ns:
+            continue
         if large and not thorough and best[0] > direct_ns:
             break
         if not machine.has_control_flow or ops > EFFORT:

@@ -181,8 +181,12 @@ class FlowMemory:
             self.known[a][b] = how
         return how
 
-    def write(self, number: int, write: Write) -> None:
-        """Record a write."""
+    def write(self, number: int, write: Write, *, moved: bool = False) -> None:
+        """Record a write.
+
+        The writes that it covers are dropped, unless it is one of those that were `moved` together
+        with what was visible below them: reads find the newest ones first in any case.
+        """
         self.count = count = self.count + 1
         pages = self.ranges[number]
         if len(pages) > _PAGES:
@@ -191,7 +195,7 @@ class FlowMemory:
             for page in pages:
                 self.changed[page] = count
         live = self.live
-        if len(live) > 1 or (live and number not in live):
+        if not moved and (len(live) > 1 or (live and number not in live)):
             self._hide(number)
         if self.indexed:
             if number not in live:

@@ -7,9 +7,10 @@ ways repeatedly.
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import gcd, prod
 
 import numpy as np
@@ -68,21 +69,55 @@ class Region:
         )
 
     def within(self, other: "Region") -> "list[Region] | None":
-        """Return the part inside a region without gaps, as regions without gaps.
+        """Return the part inside a region without gaps; None if it would be too many regions.
 
-        Returns None if there would be too many.
+        Runs at a stride that are inside as a whole are one region.
         """
-        if prod(count for _, count in self.shape.dims) > _MOST_RUNS:
-            return None
-        begins = [self.low]
-        for stride, count in self.shape.dims:
-            begins = [begin + k * stride for k in range(count) for begin in begins]
         start, stop = max(self.start, other.start), min(self.stop, other.stop)
-        return [
-            solid(start, stop, max(low, other.low), min(low + self.shape.width, other.high))
-            for low in begins
-            if low < other.high and low + self.shape.width > other.low
-        ]
+        pieces = _inside(self.low, self.shape.width, self.shape.dims, other.low, other.high)
+        found = list(islice(pieces, _MOST_RUNS + 1))
+        if len(found) > _MOST_RUNS:
+            return None
+        return [Region(start, stop, low, shape) for low, shape in found]
+
+
+def _inside(
+    at: int, width: int, dims: tuple[tuple[int, int], ...], low: int, high: int
+) -> Iterator[tuple[int, Shape]]:
+    """Yield the bytes from `low` to `high` of runs of `width` bytes at strides `dims` from `at` on,
+    as addresses and shapes.
+    """
+    extent = width + sum(stride * (count - 1) for stride, count in dims)
+    if low <= at and at + extent <= high:
+        yield at, _strided(width, dims)
+        return
+    if at >= high or at + extent <= low:
+        return
+    if not dims:
+        first, end = max(at, low), min(at + width, high)
+        yield first, run(end - first)
+        return
+    *inner, (stride, count) = dims
+    rest = tuple(inner)
+    block = extent - stride * (count - 1)
+    first = min(count, max(0, -((at - low) // stride)))  # of the blocks that are inside as a whole
+    end = max(first, min(count, (high - block - at) // stride + 1))
+    for k in range(first):
+        yield from _inside(at + k * stride, width, rest, low, high)
+    if end - first > 1:
+        yield at + first * stride, _strided(width, (*rest, (stride, end - first)))
+    elif end > first:
+        yield at + first * stride, _strided(width, rest)
+    for k in range(end, count):
+        yield from _inside(at + k * stride, width, rest, low, high)
+
+
+@lru_cache(maxsize=1 << 14)
+def _strided(width: int, dims: tuple[tuple[int, int], ...]) -> Shape:
+    """Return the shape of runs of `width` bytes at strides from 0 on."""
+    if not dims:
+        return run(width)
+    return Shape(0, width + sum(stride * (count - 1) for stride, count in dims), width, dims)
 
 
 @lru_cache(maxsize=1 << 12)

@@ -306,7 +306,7 @@ class _Run:
         self._write(memory, target.number, Write(self.time, UNWRITTEN, 0, None))
         for there, write in moved:
             self.time += 1
-            memory.write(memory.number(there), replace(write, time=self.time))
+            memory.write(memory.number(there), replace(write, time=self.time), moved=True)
         if shifted is not None and shifted.visible:
             self.reachings.of[memory] = shifted
         return True

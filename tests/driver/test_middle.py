@@ -400,6 +400,24 @@ def test_other_tiles_of_few_ops_are_tried_behind_slow_ones(
     assert ways.asked == ["80"]
 
 
+def test_other_tiles_of_few_ops_are_tried_where_the_first_ones_spill(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However many instructions the spills add: smaller tiles may not spill."""
+    machine = get_machine("trn1")
+    module = compile_text(TURN, "trn1", replace(EXACT, compile_to="hlo")).module
+    monkeypatch.setattr(middle, "_spills", lambda *_: True)
+    monkeypatch.setattr(middle, "EFFORT", 0)
+    monkeypatch.setattr(middle, "SEARCHED", 0)
+    ways = Compiles({})
+    through_tiles(module, machine, ways, direct_ns=1.0)
+    assert ways.asked[:2] == ["80", "50"]
+    monkeypatch.setattr(middle, "FEW", 2)
+    ways = Compiles({})
+    through_tiles(module, machine, ways, direct_ns=1.0)
+    assert ways.asked == ["80"]
+
+
 def test_the_work_of_engines_bounds_the_time() -> None:
     for text in (TURN, DENSE, LOOP):
         virtual = compile_text(text, "trn1", replace(EXACT, compile_to="virtual")).module

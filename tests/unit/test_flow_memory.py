@@ -239,3 +239,32 @@ def test_elements_of_other_rows_are_not_compared() -> None:
         for n in range(256):
             memory.write(memory.number(solid(p, p + 1, 4 * n, 4 * n + 4)), _made(n))
     assert len(memory._near(memory.number(solid(3, 4, 40, 44)))) <= 16
+
+
+def _bytes(region: Region) -> list[int]:
+    begins = [region.low]
+    for stride, count in region.shape.dims:
+        begins = [begin + k * stride for k in range(count) for begin in begins]
+    return [begin + k for begin in begins for k in range(region.shape.width)]
+
+
+def test_the_part_of_a_region_in_another_has_few_pieces() -> None:
+    """A spilled part of a buffer cuts writes of every hundredth element."""
+    rng = random.Random(1)
+    for _ in range(300):
+        dims, width, extent = [], rng.choice([1, 2, 4, 12]), 0
+        stride = width
+        for _ in range(rng.randrange(4)):
+            stride += rng.randrange(1, 30)
+            dims.append((stride, rng.randrange(2, 7)))
+            extent += stride * (dims[-1][1] - 1)
+            stride *= rng.choice([1, dims[-1][1]])
+        region = Region(3, 40, 1000, Shape(0, extent + width, width, tuple(dims)))
+        low, high = sorted(rng.sample(range(990, 1020 + extent + width), 2))
+        found = region.within(solid(10, 64, low, high))
+        assert found is not None
+        assert all((piece.start, piece.stop) == (10, 40) for piece in found)
+        wanted = sorted(b for b in _bytes(region) if low <= b < high)
+        assert sorted(b for piece in found for b in _bytes(piece)) == wanted
+    strided = Region(0, 128, 0, Shape(0, 400 * 999 + 4, 4, ((400, 1000),)))
+    assert [len(_bytes(p)) for p in strided.within(solid(0, 128, 2, 200_002)) or ()] == [2, 1996, 2]

@@ -89,8 +89,15 @@ class Copies:
         self.info(root).copies.append(copy)
         return copy
 
-    def converted(self, root: SSAValue, copy: Copy, wanted: Partition, reader: Operation) -> Copy:
-        """Record a copy of a value in another partition."""
+    def converted(
+        self,
+        root: SSAValue,
+        copy: Copy,
+        wanted: Partition,
+        reader: Operation,
+        towards: Partition | None = None,
+    ) -> Copy:
+        """Record a copy of a value in another partition, on the way `towards` a further one."""
         made = Copy(root, Place(wanted, ()))
         self.info(root).copies.append(made)
         return made
@@ -223,7 +230,14 @@ class Copies:
         """Return the element type of a copy."""
         return element_of(copy.value)
 
-    def _changed(self, root: SSAValue, copy: Copy, wanted: Partition, reader: Operation) -> Copy:
+    def _changed(
+        self,
+        root: SSAValue,
+        copy: Copy,
+        wanted: Partition,
+        reader: Operation,
+        towards: Partition | None = None,
+    ) -> Copy:
         source = copy.place.partition
         if source == wanted or not self.tables.change(root, source, wanted):
             return copy
@@ -231,8 +245,8 @@ class Copies:
         if via is None:
             self.total += self.values.weight(root) * cost
         if via is not None:
-            copy = self._changed(root, copy, via, reader)
-        return self.converted(root, copy, wanted, reader)
+            copy = self._changed(root, copy, via, reader, wanted)
+        return self.converted(root, copy, wanted, reader, towards)
 
 
 def element_of(value: SSAValue) -> object:

@@ -6,7 +6,7 @@ load has no such limit: it reads a slice from its address.
 
 from math import prod
 
-from xdsl.dialects.tensor import ExtractSliceOp
+from xdsl.dialects.tensor import ExtractSliceOp, InsertSliceOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.machine import Machine
@@ -39,7 +39,9 @@ def read_slices(block: Block, machine: Machine) -> None:
             continue
         (source,), (result,) = op.operands, op.results
         size = kind_of(source).size
-        if not values.in_hbm(source) or _read_at_once(source, machine):
+        if not values.in_hbm(source):
+            continue
+        if not _moves(result, values) and _read_at_once(source, machine):
             continue
         run = min(values.run(source), run_of(shape_of(result), shape_of(source)))
         rows = prod(shape_of(result)) // run
@@ -57,6 +59,16 @@ def read_slices(block: Block, machine: Machine) -> None:
         result.replace_all_uses_with(new.result)
         op.detach()
         op.erase()
+
+
+def _moves(value: SSAValue, values: Values) -> bool:
+    """Return whether a slice is only inserted into arrays in HBM: a transfer does both."""
+    return all(
+        isinstance(use.operation, InsertSliceOp)
+        and use.index == 0
+        and values.in_hbm(use.operation.dest)
+        for use in value.uses
+    )
 
 
 def _outermost(op: Operation, source: SSAValue) -> Operation:
