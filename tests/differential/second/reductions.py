@@ -130,7 +130,9 @@ def together(draw: Draw) -> Value:
   ROOT r = ({d}[], f32[]) tuple(x, y)
 }}"""
     dims = tuple(n for k, n in enumerate(x.dims) if k != axis)
-    operands = [x, y, draw.filled(0, Shape(d)), draw.filled(-3.5, Shape("f32"))]
+    # XLA leaves the initial values out where one element is reduced.
+    first = -3.5 if x.dims[axis] > 1 else -float("inf")
+    operands = [x, y, draw.filled(0, Shape(d)), draw.filled(first, Shape("f32"))]
     attributes = f", dimensions={{{axis}}}, to_apply={name}"
     shapes = [Shape(d, dims), Shape("f32", dims)]
     return draw.leaves("reduce", shapes, operands, attributes, computations=[text])[0]
