@@ -348,18 +348,35 @@ class Emitter:
         )
 
     def memset(self, dst: View, value: float, engine: Engine | None = None) -> None:
-        """Emit dst = value."""
+        """Emit dst = value, in parts if it has more elements than an instruction takes."""
         if engine is None:
             engine = (
                 Engine.POOL
                 if self.machine.has_pool and space_of(dst.buffer) is Space.SBUF
                 else Engine.DVE
             )
-        self.emit("memset", [dst], [], {"value": value}, engine)
+        in_psum = space_of(dst.buffer) is Space.PSUM
+        limit = self.machine.max_free_psum if in_psum else self.machine.max_free_sbuf
+        for part in _parts(dst, limit):
+            self.emit("memset", [part], [], {"value": value}, engine)
 
     def dma(self, dst: View, src: View) -> None:
         """Emit a transfer; the ordered phase chooses its queue."""
         self.emit("dma", [dst], [src])
+
+
+def _parts(view: View, limit: int) -> Iterator[View]:
+    """Yield a view in parts of at most `limit` elements of a partition."""
+    inner = prod(count for _, count in view.free[1:])
+    if not view.free or view.free[0][1] * inner <= limit:
+        yield view
+        return
+    (stride, count), *rest = view.free
+    step = max(1, limit // inner)
+    for first in range(0, count, step):
+        size = min(step, count - first)
+        free = ((stride, size), *rest) if size > 1 or not rest else tuple(rest)
+        yield from _parts(replace(view, free=free, offset=view.offset + first * stride), limit)
 
 
 def _opcode(op: Operation) -> str:
