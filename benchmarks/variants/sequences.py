@@ -68,8 +68,9 @@ def decode(draw: Draw) -> Program:
 
     def function(x: Any, keys: Any, values: Any, at: Any, *weights: Any) -> Any:
         q, k, v = ((x @ w).reshape(batch, heads, 1, size) for w in weights[:3])
-        keys = lax.dynamic_update_slice(keys, k, (0, 0, at, 0))
-        values = lax.dynamic_update_slice(values, v, (0, 0, at, 0))
+        zero = jnp.zeros((), at.dtype)
+        keys = lax.dynamic_update_slice(keys, k, (zero, zero, at, zero))
+        values = lax.dynamic_update_slice(values, v, (zero, zero, at, zero))
         scores = jnp.einsum("bhqd,bhkd->bhqk", q, keys).astype(F32) * size**-0.5
         scores = jnp.where(jnp.arange(length) <= at, scores, -1e9)
         out = jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(scores).astype(dtype), values)
