@@ -313,7 +313,8 @@ def through_tiles(
     Smaller tiles are tried if a program does not fit, spills, or is much slower than its lower
     bound and than its busiest engine, and if tile-fuse is one of the passes without options. They
     are not tried for a large program that takes longer than `direct_ns`, the time of the direct
-    path, unless the search is `thorough`, nor beyond a number of ops of all attempts. Raises
+    path, unless the search is `thorough` or a program of few ops spills, nor beyond a number of ops
+    of all attempts. Raises
     RunFailure if no attempt compiles, and TooSlow if the work of the first one takes longer than
     the direct path, or that of the first three for a program of few ops.
     """

@@ -1,7 +1,5 @@
 """Give up an attempt whose program cannot be faster than a known one."""
 
-from math import inf
-
 from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.nc.machine import Machine
@@ -34,5 +32,4 @@ def first_limit_ns(module: ModuleOp, limit_ns: float) -> float:
     """Return how long a module of the direct path in phase `virtual` may take, so that phase
     `tiled` does not come first: less than `limit_ns` for a long one.
     """
-    long = limit_ns < inf and sum(1 for _ in walk(module)) > LONG
-    return SHARE * limit_ns if long else limit_ns
+    return SHARE * limit_ns if sum(1 for _ in walk(module)) > LONG else limit_ns

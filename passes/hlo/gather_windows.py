@@ -9,7 +9,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import np_dtype
 from neuronir.passes.hlo.support.build import Emitter
-from neuronir.passes.hlo.support.index_vectors import bounded, component, groups_of, index_dims
+from neuronir.passes.hlo.support.index_vectors import (
+    bounded,
+    component,
+    groups_of,
+    index_dims,
+    row_distances,
+)
 from neuronir.passes.hlo.support.shifts import sliced
 from neuronir.passes.hlo.support.values import integer, ints, shape, tensor
 
@@ -27,18 +33,17 @@ def row_numbers(op: Operation, moved: Sequence[int], kind: Attribute, e: Emitter
     starts = _starts(op, moved, kind, e)
     count = shape(starts[0])
     numbers: SSAValue | None = None
-    distances = np.zeros(1, np.int64)
+    distances = row_distances(dims, sizes, moved)
     for start, d in zip(starts, moved, strict=True):
         if numbers is None:
             numbers = start
         else:
             numbers = e.binary("add", e.binary_number("multiply", numbers, dims[d]), start)
-        distances = (distances[:, None] * dims[d] + np.arange(sizes[d])).reshape(-1)
     assert numbers is not None
     if len(distances) == 1:
         return numbers
     wide = (*count, len(distances))
-    within = e.broadcast(e.constant(distances.astype(np_dtype(kind))), wide, [len(wide) - 1])
+    within = e.broadcast(e.constant(np.array(distances, np_dtype(kind))), wide, [len(wide) - 1])
     numbers = e.binary("add", e.broadcast(numbers, wide, range(len(count))), within)
     return e.reshape(numbers, (*count[:-1], count[-1] * len(distances)))
 

@@ -16,7 +16,12 @@ from neuronir.passes.hlo.decompositions.scatter_windows import (
 )
 from neuronir.passes.hlo.scatter_updates import last_of_each, masked, windows_in_turn
 from neuronir.passes.hlo.support.build import Emitter, reducer_opcode
-from neuronir.passes.hlo.support.index_vectors import component, groups_of, index_dims
+from neuronir.passes.hlo.support.index_vectors import (
+    component,
+    groups_of,
+    index_dims,
+    row_distances,
+)
 from neuronir.passes.hlo.support.values import element, integer, ints, shape, tensor
 
 LARGEST = 1 << 24
@@ -139,14 +144,12 @@ def row_numbers(op: Operation, table: Table, e: Emitter) -> SSAValue:
 def _of_windows(op: Operation, table: Table, numbers: SSAValue, e: Emitter) -> SSAValue:
     """Return the row of each row of each window: [n], or [groups, n]; -1 if it is dropped."""
     sizes, dims = window_sizes(op), shape(op.operands[0])
-    distances = np.zeros(1, np.float32)
-    for d in table.moved:
-        distances = (distances[:, None] * dims[d] + np.arange(sizes[d])).reshape(-1)
+    distances = row_distances(dims, sizes, table.moved)
     if len(distances) == 1:
         return numbers
     count = shape(numbers)
     wide = (*count, len(distances))
-    within = e.broadcast(e.constant(distances.astype(np.float32)), wide, [len(wide) - 1])
+    within = e.broadcast(e.constant(np.array(distances, np.float32)), wide, [len(wide) - 1])
     first = e.broadcast(numbers, wide, range(len(count)))
     inside = e.compare_number(first, 0, "GE")
     found = e.select(inside, e.binary("add", first, within), first)

@@ -6,13 +6,12 @@ from math import prod
 from xdsl.dialects.builtin import f32, i1
 from xdsl.ir import Operation, SSAValue
 
-from neuronir.passes.hlo.decompositions.pieces import part
 from neuronir.passes.hlo.decompositions.scatter_windows import window_sizes, windows_of
 from neuronir.passes.hlo.gather_to_dot import looked_up
 from neuronir.passes.hlo.rules.arithmetic import neutral_element
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.index_vectors import bounded, component
-from neuronir.passes.hlo.support.shifts import covered, placed
+from neuronir.passes.hlo.support.shifts import covered, part, placed
 from neuronir.passes.hlo.support.values import element, integer, ints, shape, tensor
 
 _AT_ONCE = 1 << 17

@@ -28,8 +28,8 @@ REFILL = 0.4
 last iterations overlap only partly with the next first ones. Measured on attention.
 """
 PRODUCTS = ("hlo.dot", "hlo.convolution")
-FEW_ROWS = 16
-"""The fraction of the partitions that rows occupy at least if they are transposed on the chip."""
+LEAST_ROWS = 1 / 16
+"""The share of the partitions that rows occupy at least if they are transposed on the chip."""
 PIECE = 2048
 """Elements of a partition that an instruction processes at a time."""
 
@@ -132,7 +132,7 @@ class GroupTimes:
         if not leaves or leaves[-1] not in sums:
             return 0.0
         rows = tuple(group.extent(a) for a in leaves if a not in sums)
-        if spread(rows, m.partitions) >= min(m.partitions // FEW_ROWS, prod(rows)):
+        if spread(rows, m.partitions) >= min(m.partitions * LEAST_ROWS, prod(rows)):
             return 0.0
         return min(1.0, m.partitions / group.extent(leaves[-1]))
 

@@ -8,7 +8,7 @@ from neuronir.driver import CompileOptions, compile_text
 from neuronir.driver.middle import through_tiles
 from neuronir.driver.same_tiles import SameTiles, TiledPrograms
 from neuronir.passes.tile.room import NEEDED
-from tests.driver.test_middle import TURN, Compiles
+from tests.driver.attempts import TURN, Compiles
 
 TEXT = """HloModule m
 

@@ -7,8 +7,8 @@ from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import is_integer
 from neuronir.passes.hlo.decompositions.dots import EXACT_SUM, integer_products
-from neuronir.passes.hlo.decompositions.pieces import part
 from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.shifts import part
 from neuronir.passes.hlo.support.values import element, integer, shape, tensor
 
 

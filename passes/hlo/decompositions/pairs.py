@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
-from neuronir.passes.hlo.decompositions.pieces import part
 from neuronir.passes.hlo.rules.reduction import applied
 from neuronir.passes.hlo.support.build import COMMUTATIVE, Emitter, binary_region
+from neuronir.passes.hlo.support.shifts import part
 from neuronir.passes.hlo.support.values import element, ints, shape, tensor
 
 Combine = Callable[[Sequence[SSAValue], Sequence[SSAValue]], list[SSAValue] | None]

@@ -10,6 +10,7 @@ from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.nc.machine import PARTITIONS
 from neuronir.dialects.support.dtypes import byte_size, is_float
 from neuronir.passes.hlo.support.build import Builder, binary_region
+from neuronir.passes.hlo.support.shifts import part
 from neuronir.passes.hlo.support.values import element, shape
 
 SHORT = 4096
@@ -38,13 +39,6 @@ def split(x: SSAValue, axis: int, pieces: int, length: int, e: Builder) -> SSAVa
     """Replace a dimension by two."""
     dims = shape(x)
     return e.reshape(x, (*dims[:axis], pieces, length, *dims[axis + 1 :]))
-
-
-def part(x: SSAValue, axis: int, first: int, end: int, e: Builder) -> SSAValue:
-    """Return the positions [first, end) along a dimension."""
-    starts, limits = [0] * len(shape(x)), list(shape(x))
-    starts[axis], limits[axis] = first, end
-    return e.slice(x, starts, limits)
 
 
 def running(

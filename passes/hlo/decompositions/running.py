@@ -9,11 +9,12 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.machine import PARTITIONS
 from neuronir.dialects.support.dtypes import byte_size, is_float
-from neuronir.passes.hlo.decompositions.pieces import part, running, split
+from neuronir.passes.hlo.decompositions.pieces import running, split
 from neuronir.passes.hlo.integers.words import Words
 from neuronir.passes.hlo.ranges.fp32 import WHOLE
 from neuronir.passes.hlo.rules.reduction import applied
 from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.shifts import part
 from neuronir.passes.hlo.support.values import element, shape
 
 FEWEST = 32

@@ -37,6 +37,17 @@ def component(
     return e.reshape(e.transpose(indices, order), (*groups, count))
 
 
+def row_distances(dims: Sequence[int], sizes: Sequence[int], moved: Sequence[int]) -> list[int]:
+    """Return how far each row of a window is from its first one.
+
+    Rows are numbered by their positions along the dimensions `moved` of a table.
+    """
+    found = [0]
+    for d in moved:
+        found = [first * dims[d] + k for first in found for k in range(sizes[d])]
+    return found
+
+
 def bounded(e: Builder, numbers: SSAValue, last: int, kind: Attribute) -> SSAValue:
     """Return indices clamped to [0, last] in a type: i32, or f32 if `last` is below 2^24.
 

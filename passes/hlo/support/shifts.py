@@ -20,7 +20,7 @@ def sliced(e: Builder, x: SSAValue, axis: int, start: SSAValue, size: int) -> SS
     """
     for upper, distance in _steps(e, start, shape(x)[axis] - size):
         n = shape(x)[axis]
-        low, high = (_part(e, x, axis, k, n - distance + k) for k in (0, distance))
+        low, high = (part(x, axis, k, n - distance + k, e) for k in (0, distance))
         x = e.select(e.broadcast(upper, shape(low), ()), high, low)
     return x
 
@@ -74,7 +74,8 @@ def _steps(e: Builder, start: SSAValue, last: int) -> list[Step]:
     return found
 
 
-def _part(e: Builder, x: SSAValue, axis: int, first: int, end: int) -> SSAValue:
+def part(x: SSAValue, axis: int, first: int, end: int, e: Builder) -> SSAValue:
+    """Return the positions [first, end) along a dimension."""
     starts, limits = [0] * len(shape(x)), list(shape(x))
     starts[axis], limits[axis] = first, end
     return e.slice(x, starts, limits)

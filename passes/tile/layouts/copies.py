@@ -89,15 +89,8 @@ class Copies:
         self.info(root).copies.append(copy)
         return copy
 
-    def converted(
-        self,
-        root: SSAValue,
-        copy: Copy,
-        wanted: Partition,
-        reader: Operation,
-        towards: Partition | None = None,
-    ) -> Copy:
-        """Record a copy of a value in another partition, on the way `towards` a further one."""
+    def converted(self, root: SSAValue, copy: Copy, wanted: Partition, reader: Operation) -> Copy:
+        """Record a copy of a value in another partition."""
         made = Copy(root, Place(wanted, ()))
         self.info(root).copies.append(made)
         return made
@@ -230,14 +223,7 @@ class Copies:
         """Return the element type of a copy."""
         return element_of(copy.value)
 
-    def _changed(
-        self,
-        root: SSAValue,
-        copy: Copy,
-        wanted: Partition,
-        reader: Operation,
-        towards: Partition | None = None,
-    ) -> Copy:
+    def _changed(self, root: SSAValue, copy: Copy, wanted: Partition, reader: Operation) -> Copy:
         source = copy.place.partition
         if source == wanted or not self.tables.change(root, source, wanted):
             return copy
@@ -245,8 +231,8 @@ class Copies:
         if via is None:
             self.total += self.values.weight(root) * cost
         if via is not None:
-            copy = self._changed(root, copy, via, reader, wanted)
-        return self.converted(root, copy, wanted, reader, towards)
+            copy = self._changed(root, copy, via, reader)
+        return self.converted(root, copy, wanted, reader)
 
 
 def element_of(value: SSAValue) -> object:

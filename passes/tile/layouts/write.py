@@ -78,15 +78,8 @@ class Writer(Choice):
     def load(self, root: SSAValue, partition: Partition, reader: Operation, kind: object) -> Copy:
         return self._add(root, root, place(shape_of(root), partition), reader, kind)
 
-    def converted(
-        self,
-        root: SSAValue,
-        copy: Copy,
-        wanted: Partition,
-        reader: Operation,
-        towards: Partition | None = None,
-    ) -> Copy:
-        where = self._target(root, copy.place, wanted, reader, towards)
+    def converted(self, root: SSAValue, copy: Copy, wanted: Partition, reader: Operation) -> Copy:
+        where = self._target(root, copy.place, wanted, reader)
         return self._add(root, copy.value, where, reader, self.element(copy))
 
     def _add(
@@ -108,18 +101,11 @@ class Writer(Choice):
         self.info(root).copies.append(made)
         return made
 
-    def _target(
-        self,
-        value: SSAValue,
-        where: Place,
-        wanted: Partition,
-        reader: Operation,
-        towards: Partition | None = None,
-    ) -> Place:
+    def _target(self, value: SSAValue, where: Place, wanted: Partition, reader: Operation) -> Place:
         """Return the layout of a converted value, in the digit order that the conversion gives.
 
         For the moving operand of a large dot, the order of the dot is used instead, and that of HBM
-        if a store and a load take it further `towards` another partition.
+        for what is stored through views.
         """
         shape, size = shape_of(value), prod(shape_of(value))
         special = value in self.values.special
@@ -130,10 +116,6 @@ class Writer(Choice):
             return place(shape, wanted, stored)
         if how in (Way.SAME, Way.SELECT, Way.STACK):
             return place(shape, wanted, [a for a, _ in where.free])
-        if towards is not None:
-            then = way(self.machine, size, dtype(value), wanted, towards, special)
-            if then is Way.MEMORY:
-                return place(shape, wanted)
         old = [a for a, _ in own(where.partition, size)]
         large = reader.name == "hlo.dot" and 2 * size <= prod(shape_of(reader.results[0]))
         whole = (self.moves and large) or by_rows(reader)  # a row in its order
@@ -240,8 +222,7 @@ class Writer(Choice):
         for target in (via, wanted):
             if target is None or target == where.partition:
                 continue
-            further = wanted if target is via else None
-            where = self._target(value, where, target, reader, further)
+            where = self._target(value, where, target, reader)
             value = self._converted(value, where, reader)
         return value, where
 
