@@ -128,6 +128,14 @@ def test_float_pairs(opcode: str) -> None:
     check(type_text(left), f"{opcode}(p0, p1)", [left, right])
 
 
+def test_complex_products_are_rounded_before_they_are_added() -> None:
+    """Otherwise folded constants depend on whether the processor has a fused multiply-add."""
+    parts = np.random.default_rng(0).standard_normal(257).astype(np.float32)
+    values = parts + np.complex64(1j) * parts
+    (squares,) = run(program("c64[257]", "multiply(p0, p0)", [values]), [values])
+    assert not squares.real.any()
+
+
 @pytest.mark.parametrize("bits", [(8, 7), (5, 10), (4, 3), (5, 2), (8, 0), (3, 23)])
 def test_reduce_precision(bits: tuple[int, int]) -> None:
     rng = np.random.default_rng(0)

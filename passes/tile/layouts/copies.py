@@ -40,6 +40,17 @@ class Copy:
     place: Place
 
 
+@dataclass(frozen=True)
+class Turned:
+    """A view of a value that is converted: its number among the views of an operand, its new
+    partition, and the cost in ns.
+    """
+
+    view: int
+    partition: Partition
+    cost: float
+
+
 @dataclass
 class Known:
     """The known copies of a value: those on the chip, and whether it is in HBM.
@@ -101,11 +112,11 @@ class Copies:
         index: int,
         copy: Copy,
         views: Sequence[Operation],
-        turned: Partition | None,
+        turned: Turned | None,
     ) -> Place:
         """Let an op read a copy through views.
 
-        With `turned`, the last view changes its partition. Returns the layout as the op sees it.
+        With `turned`, a view changes its partition. Returns the layout as the op sees it.
         """
         return copy.place
 
@@ -117,33 +128,32 @@ class Copies:
 
     def way_to(
         self, op: Operation, index: int, need: Partition
-    ) -> tuple[float, Partition | None, bool]:
+    ) -> tuple[float, Partition | None, Turned | None]:
         """Return the least cost per execution of an operand, which is a view of a value, in a
         partition.
 
-        Also returns the partition of the value for that, and whether the view is converted instead.
+        Also returns the partition of the value for that, and the view that is converted, if any.
         """
         root, views = self.values.chain(op.operands[index])
         assert op.parent is not None
         share = self.values.weight(root) / self.values.weights[op.parent]
-        best: tuple[float, Partition | None, bool] = NEVER, None, False
+        best: tuple[float, Partition | None, Turned | None] = NEVER, None, None
         wanted = self.values.back(views, need)
         if wanted is not None:
             cost, way = self.bring(root, wanted)
             if isinstance(way, tuple) and any(v.name in SLICES for v in views):
                 others = sum(any(v.name in SLICES for v in u.views) for u in self.values.uses(root))
                 cost /= max(1, others)  # other slices will need the same partition
-            best = share * cost, wanted, False
+            best = share * cost, wanted, None
         if not views or not (wanted is None or any(v.name in SLICES for v in views)):
             return best
-        view = views[0].results[0]
         for c in [*(copy.place.partition for copy in self.info(root).copies), *self._seeds(root)]:
-            found = self.values.forward(views, c)
-            if found is None:
+            turn, view, into = self.tables.turn(views, c, need)
+            if turn >= best[0]:
                 continue
-            cost = share * self.bring(root, c)[0] + self.tables.change(view, found, need)
+            cost = share * self.bring(root, c)[0] + turn
             if cost < best[0]:
-                best = cost, c, True
+                best = cost, c, Turned(view, into, turn)
         return best
 
     def _seeds(self, root: SSAValue) -> Sequence[Partition]:
@@ -191,13 +201,10 @@ class Copies:
         cast = next((v for v in views if v in self.values.casts), None)
         like = root if cast is None else cast.results[0]
         copy = self.copy(root, wanted, op, like)
-        if turned:
+        if turned is not None:
             assert op.parent is not None
-            view = views[0].results[0]
-            found = self.values.forward(views, wanted)
-            assert found is not None
-            self.total += self.values.weights[op.parent] * self.tables.change(view, found, need)
-        return self.seen(op, index, copy, views, need if turned else None)
+            self.total += self.values.weights[op.parent] * turned.cost
+        return self.seen(op, index, copy, views, turned)
 
     def copy(self, root: SSAValue, wanted: Partition, reader: Operation, like: SSAValue) -> Copy:
         """Return a copy of a value in a partition, made at the value's definition if missing."""

@@ -263,9 +263,29 @@ class Tables:
         wanted = self.values.back(views, need)
         best = NEVER if wanted is None else self.change(value, c, wanted)
         if views and best > 0 and (wanted is None or any(v.name in SLICES for v in views)):
-            found = self.values.forward(views, c)
-            if found is not None:
-                best = min(best, times * self.change(views[0].results[0], found, need))
+            best = min(best, times * self.turn(views, c, need)[0])
+        return best
+
+    def turn(
+        self, views: Sequence[Operation], c: Partition, need: Partition
+    ) -> tuple[float, int, Partition]:
+        """Return the least cost of converting one of the views of a value in partition `c`, so that
+        the last one, which comes first in `views`, is in `need`.
+
+        Also returns the number of that view, and its new partition. One behind a broadcast is
+        smaller than the last one.
+        """
+        best, least = (NEVER, 0, need), 0
+        for k, view in enumerate(views):
+            size = prod(shape_of(view.results[0]))
+            if k and (size >= least or view in self.values.casts):
+                continue
+            least = size
+            found, wanted = self.values.forward(views[k:], c), self.values.back(views[:k], need)
+            if found is not None and wanted is not None:
+                cost = self.change(view.results[0], found, wanted)
+                if cost < best[0]:
+                    best = cost, k, wanted
         return best
 
     def _stored(self, value: SSAValue, c: Partition, use: Use, times: float) -> float:

@@ -23,7 +23,7 @@ from neuronir.passes.lowering.layouts.layout import Atom, atom, row_major
 from neuronir.passes.tile.layouts.carried import carriers
 from neuronir.passes.tile.layouts.choice import Choice
 from neuronir.passes.tile.layouts.conversions import Way, way
-from neuronir.passes.tile.layouts.copies import Copy, element_of
+from neuronir.passes.tile.layouts.copies import Copy, Turned, element_of
 from neuronir.passes.tile.layouts.costs import natural
 from neuronir.passes.tile.layouts.digits import (
     as_products,
@@ -191,10 +191,10 @@ class Writer(Choice):
         index: int,
         copy: Copy,
         views: Sequence[Operation],
-        turned: Partition | None,
+        turned: Turned | None,
     ) -> Place:
         current, where = copy.value, copy.place
-        for view in reversed(views):
+        for number, view in reversed([*enumerate(views)]):
             if view in self.values.casts:
                 continue
             if in_pieces(view, where):
@@ -209,8 +209,10 @@ class Writer(Choice):
             assert isinstance(kind, Attribute)
             type_ = TensorType(kind, shape_of(current))
             current._type = with_layout(type_, to_layout(shape_of(current), where))
-        if turned is not None:
-            current, where = self._view_changed(current, where, turned, op)
+            if turned is not None and turned.view == number > 0:
+                current, where = self._view_changed(current, where, turned.partition, op)
+        if turned is not None and turned.view == 0:
+            current, where = self._view_changed(current, where, turned.partition, op)
         op.operands[index] = current
         return where
 

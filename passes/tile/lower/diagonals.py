@@ -36,9 +36,9 @@ def select_diagonal(
     if mask is None or out.start:
         return False
     pieces = list(steps(state, out, [on_true]))
-    found = [_diagonal(_piece(mask, out, step)) for step in pieces]
+    found = [_diagonal(piece) for step in pieces if (piece := _piece(mask, out, step)) is not None]
     lines = [line for line in found if line is not None]
-    if len(lines) < len(found):
+    if len(lines) < len(pieces):
         return False
     for step, (first, moves) in zip(pieces, lines, strict=True):
         params: dict[str, int | float | AluOp] = {
@@ -74,11 +74,19 @@ def _constant(value: SSAValue) -> Mask | None:
     return np.broadcast_to(found.transpose(order).reshape(sizes), shape_of(value))
 
 
-def _piece(mask: Mask, out: Form, step: Step) -> Mask:
-    """Return the predicate by partition and free digits of an instruction."""
+def _piece(mask: Mask, out: Form, step: Step) -> Mask | None:
+    """Return the predicate by partition and free digits of an instruction; None if partitions
+    between those of the elements, or copies on other ones, have none.
+    """
     sizes = [n for _, n in step.out.free]
-    numbers = np.full((1,), step.number)
-    for a in [*(a for a, _ in out.partition), *(a for a, _ in step.dims)]:
+    numbers, rows = np.full((1,), step.number), np.zeros((1,), np.int64)
+    for a, move in out.partition:
+        numbers = (numbers[:, None] + np.arange(a.size) * a.stride).reshape(-1)
+        rows = (rows[:, None] + np.arange(a.size) * move).reshape(-1)
+    if rows.size != step.partitions or rows.max() >= step.partitions:
+        return None
+    numbers = numbers[rows.argsort()]
+    for a, _ in step.dims:
         numbers = (numbers[:, None] + np.arange(a.size) * a.stride).reshape(-1)
     return mask[np.unravel_index(numbers, mask.shape)].reshape(step.partitions, *sizes)
 

@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.tile.rules import combiner, shape_of
 from neuronir.passes.hlo.support.values import ints
-from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, row_major, split_at
+from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, row_major, span, split_at
 from neuronir.passes.tile.layouts.maps import repeated
 from neuronir.passes.tile.layouts.short_rows import least_sum
 from neuronir.passes.tile.lower.state import Lower
@@ -96,6 +96,8 @@ def sums_rows(state: Lower, op: Operation, value: SSAValue, out: Form) -> bool:
     axes = reduced_axes(op)
     if any(a.stride < x.end and x.stride < a.end for a, _ in out.partition for x in axes):
         return False
+    if span(state.place(op.results[0]).partition) != out.partitions:
+        return False  # the sums are repeated on other partitions than the elements
     outer, inner = split_free(op, out)
     row = prod(a.size for a in inner)
     if not inner or row > state.machine.max_free_psum:

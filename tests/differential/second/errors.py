@@ -311,10 +311,13 @@ def _elementwise(
     if rule == "remainder":
         return np.asarray(4 * _F32 * np.abs(y))
     if rule == "power":
-        slope = np.abs(out) * (np.abs(y / x) * es[0] + np.abs(np.log(x)) * es[1])
-        slope = np.where((es[0] == 0.0) & (es[1] == 0.0), 0.0, slope)
+        # A power of a positive number grows or falls with either operand: an end is the farthest.
+        ends = [(x + i * es[0]) ** (y + j * es[1]) for i in (-1, 1) for j in (-1, 1)]
+        spread = np.max(np.abs(np.stack(ends) - out), axis=0)
+        spread = np.where(x - es[0] > 0.0, spread, np.inf)
+        spread = np.where((es[0] == 0.0) & (es[1] == 0.0), 0.0, spread)
         grown = 1.0 + np.abs(y * np.log(np.where(x > 0, x, 1.0)))
-        return np.asarray(slope + _FUNCTION * _F32 * np.abs(out) * grown)
+        return np.asarray(spread + _FUNCTION * _F32 * np.abs(out) * grown)
     if rule == "atan2":
         radius = np.hypot(x, y)
         return np.asarray((es[0] + es[1]) / radius + _FUNCTION * _F32 * np.abs(out))
