@@ -190,9 +190,9 @@ def paint(read: Region, writes: list[Region]) -> list[Area]:
     edges = sorted(ends)
     grain = _grain(read, writes)
     shapes = [read.shape, *(write.shape for write in writes if write.shape.dims)]
-    runs = [prod([count for _, count in shape.dims]) for shape in shapes]
-    granules = [s.width // grain * n for s, n in zip(shapes, runs, strict=True)]
-    most, parts = max(granules), sum(runs) + len(writes)
+    granules = [shape.width // grain * _count(shape) for shape in shapes]
+    seen = [_meeting(write, read) for write in writes if write.shape.dims]
+    most, parts = max(granules), _count(read.shape) + sum(map(len, seen)) + len(writes)
     if most > _LARGEST:
         return _paint_runs(read, writes, edges)
     if granules[0] <= _FEW and len(shapes) == 1:
@@ -216,10 +216,27 @@ def paint(read: Region, writes: list[Region]) -> list[Area]:
     return [tuple(area) for area in out]
 
 
+def _count(shape: Shape) -> int:
+    """Return the number of runs of a shape."""
+    return prod([count for _, count in shape.dims])
+
+
+def _meeting(write: Region, read: Region) -> range:
+    """Return the numbers of those runs of a write that the bytes from the first to the last one of
+    a read meet; of all runs if there are very many.
+    """
+    count = _count(write.shape)
+    if count > _MOST_PAINTED:
+        return range(count)
+    begins, ends = _intervals(write.shape)
+    away = read.low - write.low
+    return range(bisect_right(ends, away), bisect_left(begins, away + read.high - read.low))
+
+
 def _paint_runs(read: Region, writes: list[Region], edges: list[int]) -> list[Area]:
     """Compute the same for a read with few runs, or many granules, run by run."""
-    shapes = [read.shape, *(write.shape for write in writes)]
-    if sum(prod(count for _, count in shape.dims) for shape in shapes) > _MOST_PAINTED:
+    seen = [_meeting(write, read) for write in writes]
+    if _count(read.shape) + sum(map(len, seen)) > _MOST_PAINTED:
         raise TooLarge
     out: list[list[tuple[int, int, bytes]]] = [[] for _ in range(len(writes) + 1)]
     for first, stop in zip(edges, edges[1:], strict=False):
@@ -229,9 +246,10 @@ def _paint_runs(read: Region, writes: list[Region], edges: list[int]) -> list[Ar
             if write.start > first or write.stop < stop or not begins:
                 continue
             mine: tuple[list[int], list[int]] = ([], [])
-            for low, high in zip(*_intervals(write.shape), strict=True):
-                away = write.low - read.low
-                _take(begins, ends, low + away, high + away, mine)
+            lows, highs = _intervals(write.shape)
+            away = write.low - read.low
+            for k in seen[i]:
+                _take(begins, ends, lows[k] + away, highs[k] + away, mine)
             if mine[0]:
                 runs = array("q", mine[0] + mine[1]).tobytes()
                 _join(out[i], first - read.start, stop - read.start, runs)

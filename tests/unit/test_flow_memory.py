@@ -156,6 +156,20 @@ def test_runs_are_painted_as_granules(monkeypatch: pytest.MonkeyPatch) -> None:
         assert paint(read, writes) == granules
 
 
+def test_only_the_runs_that_a_read_meets_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four rows of logits that are written in 130 columns: each is painted by its four runs."""
+    row, rows = 130 * 8, 256
+    columns = Shape(0, row * (rows - 1) + 8, 8, ((row, rows),))
+    writes = [Region(0, 1, 8 * k, columns) for k in range(130)]
+    read = solid(0, 1, 40 * row, 44 * row)
+    monkeypatch.setattr(flow_paint, "_LARGEST", -1)
+    monkeypatch.setattr(flow_paint, "_MOST_PAINTED", 600)
+    *areas, nothing = paint(read, writes)
+    assert not nothing
+    runs = [area[0][2] for area in areas]
+    assert all(len(found) == 8 * 2 * 4 for found in runs) and len(set(runs)) == 130
+
+
 def test_pieces_of_a_large_value_are_found_in_any_order() -> None:
     """Rows of a vocabulary, which are written in columns: more bytes than are looked at one by
     one."""
