@@ -44,6 +44,13 @@ def pass_flops(old: Operation, new: Operation) -> None:
         new.attributes[FLOPS] = old.attributes[FLOPS]
 
 
+def share_of(op: Operation, part: int, whole: int) -> IntegerAttr:
+    """Return the FLOPs of `part` of the `whole` of an op whose FLOPs are recorded."""
+    noted = op.attributes[FLOPS]
+    assert isinstance(noted, IntegerAttr)
+    return _count(noted.value.data * part // whole)
+
+
 def note_flops(root: Operation) -> None:
     """Record the FLOPs of each dot and convolution in `op`, including its regions.
 

@@ -21,3 +21,17 @@ func.func @batch(%x: tensor<2x4x4x3xf32>, %w: tensor<1x1x3x4xf32>) -> tensor<1x4
   %c = hlo.convolution %x, %w window_strides = [1, 1], padding = [0, 0, 0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], window_reversal = [0, 0], input_batch_dim = 0, input_feature_dim = 3, input_spatial_dims = [1, 2], kernel_input_feature_dim = 2, kernel_output_feature_dim = 3, kernel_spatial_dims = [0, 1], output_batch_dim = 0, output_feature_dim = 3, output_spatial_dims = [1, 2], batch_group_count = 2 : (tensor<2x4x4x3xf32>, tensor<1x1x3x4xf32>) -> tensor<1x4x4x4xf32>
   func.return %c : tensor<1x4x4x4xf32>
 }
+
+// The gradient of a depthwise convolution with respect to its kernel is that of every pair of
+// features, of which those of a feature with itself are kept.
+
+// CHECK-LABEL: func.func @gradient
+// CHECK:         %[[PAIRS:.*]] = hlo.convolution %x, %g {{.*}} {hlo.flops = 1728 : i64} : {{.*}} -> tensor<3x3x3x3xf32>
+// CHECK-NOT:     batch_group_count = 3
+// CHECK:         %[[OWN:.*]] = hlo.select %{{.*}}, %[[PAIRS]]
+// CHECK:         hlo.reduce %[[OWN]], %{{.*}} dimensions = [2]
+// CHECK:         hlo.reshape {{.*}} -> tensor<3x3x1x3xf32>
+func.func @gradient(%x: tensor<2x4x4x3xf32>, %g: tensor<2x4x4x3xf32>) -> tensor<3x3x1x3xf32> {
+  %c = hlo.convolution %x, %g window_strides = [1, 1], padding = [1, 1, 1, 1], lhs_dilation = [1, 1], rhs_dilation = [1, 1], window_reversal = [0, 0], input_batch_dim = 3, input_feature_dim = 0, input_spatial_dims = [1, 2], kernel_input_feature_dim = 0, kernel_output_feature_dim = 3, kernel_spatial_dims = [1, 2], output_batch_dim = 2, output_feature_dim = 3, output_spatial_dims = [0, 1], batch_group_count = 3 : (tensor<2x4x4x3xf32>, tensor<2x4x4x3xf32>) -> tensor<3x3x1x3xf32>
+  func.return %c : tensor<3x3x1x3xf32>
+}

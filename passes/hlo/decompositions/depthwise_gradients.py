@@ -3,14 +3,17 @@
 These are the gradients of depthwise convolutions with respect to their kernel.
 """
 
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 
+import numpy as np
 from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Operation, SSAValue
 
+from neuronir.dialects.hlo.attributes import i64_attr
+from neuronir.dialects.hlo.flops import FLOPS, note_flops, share_of
 from neuronir.passes.hlo.support.build import Emitter
-from neuronir.passes.hlo.support.values import element, integer, ints, shape
+from neuronir.passes.hlo.support.values import element, integer, ints, shape, tensor
 
 _SUMMED = (f32, bf16, f16)
 """Element types that f32 contains."""
@@ -18,6 +21,59 @@ _MANY_TAPS = 64
 """From this number of taps, a kernel is assumed to be an image."""
 _MOST_PLACES = 128
 """Limit of result positions, each of which becomes a product and a sum over all taps."""
+_ROWS = 128
+"""Input and output features that the tensor engine processes at once."""
+
+
+def joined_gradient(op: Operation, e: Emitter) -> SSAValue | None:
+    """Compute the gradient of every pair of features in blocks of up to 128, and keep the diagonal.
+
+    The tensor engine multiplies 128 x 128 features in the time of one, with the pixels on
+    partitions, as images lie in memory; one by one, features would have to be on partitions.
+    Returns None for other convolutions.
+    """
+    x, kernel = op.operands
+    groups, out = integer(op, "batch_group_count", 1), shape(op.results[0])
+    batch, k_out = integer(op, "input_batch_dim"), integer(op, "kernel_output_feature_dim")
+    taps = [shape(kernel)[d] for d in ints(op, "kernel_spatial_dims")]
+    places = [out[d] for d in ints(op, "output_spatial_dims")]
+    if groups == 1 or groups != shape(x)[batch] or groups != shape(kernel)[k_out]:
+        return None
+    if prod(taps) < prod(places) or prod(places) > _MOST_PLACES:
+        return None
+    if element(op.results[0]) not in _SUMMED:
+        return None
+    note_flops(op)
+    o_feature = integer(op, "output_feature_dim")
+    blocks = -(-groups // _ROWS)
+    ends = [groups * i // blocks for i in range(blocks + 1)]
+    parts = []
+    for low, high in pairwise(ends):
+        one, other = (_block(e, v, d, low, high) for v, d in ((x, batch), (kernel, k_out)))
+        parts.append(_diagonal(op, e, one, other, high - low))
+    return parts[0] if len(parts) == 1 else e.concatenate(parts, o_feature)
+
+
+def _block(e: Emitter, value: SSAValue, d: int, low: int, high: int) -> SSAValue:
+    """Return elements `low` to `high` of dimension d."""
+    starts, limits = [0] * len(shape(value)), list(shape(value))
+    starts[d], limits[d] = low, high
+    return e.slice(value, starts, limits)
+
+
+def _diagonal(op: Operation, e: Emitter, x: SSAValue, kernel: SSAValue, size: int) -> SSAValue:
+    """Convolve a block of features, and keep what each has with itself."""
+    batch, feature = integer(op, "output_batch_dim"), integer(op, "output_feature_dim")
+    dims = list(shape(op.results[0]))
+    dims[batch] = dims[feature] = size
+    properties = dict(op.properties) | {"batch_group_count": i64_attr(1)}
+    pairs = e.emit("convolution", [x, kernel], tensor(tuple(dims), f32), properties)
+    e.created[-1].attributes[FLOPS] = share_of(op, size, shape(op.results[0])[feature])
+    own = e.broadcast(e.constant(np.eye(size, dtype=np.bool_)), dims, sorted((batch, feature)))
+    kept = e.select(own, pairs, e.fill_like(0, pairs))
+    dims[batch] = 1
+    total = e.reshape(e.reduce(kept, 0, [batch], "add"), dims)
+    return e.convert(total, element(op.results[0]))
 
 
 def depthwise_gradient(op: Operation, e: Emitter) -> SSAValue | None:

@@ -12,7 +12,10 @@ from neuronir.dialects.hlo.attributes import i64_attr
 from neuronir.dialects.hlo.constants import constant_array
 from neuronir.dialects.hlo.flops import FLOPS, note_flops
 from neuronir.passes.hlo.decompositions.crops import cropped
-from neuronir.passes.hlo.decompositions.depthwise_gradients import depthwise_gradient
+from neuronir.passes.hlo.decompositions.depthwise_gradients import (
+    depthwise_gradient,
+    joined_gradient,
+)
 from neuronir.passes.hlo.decompositions.integer_convolutions import integer_convolution
 from neuronir.passes.hlo.decompositions.operands import of_one_type
 from neuronir.passes.hlo.support.build import Emitter
@@ -44,6 +47,9 @@ def convolution(op: Operation, e: Emitter) -> SSAValue | None:
     if part is not None:
         return part
     if integer(op, "batch_group_count", 1) > 1:
+        gradient = joined_gradient(op, e)
+        if gradient is not None:
+            return gradient
         note_flops(op)
         return _batch_groups(op, e)
     groups = integer(op, "feature_group_count", 1)

@@ -80,13 +80,14 @@ def batch_norm(draw: Draw) -> Value:
 
 
 def factor(draw: Draw) -> Value:
-    """A Cholesky factor, or the solution of a triangular system."""
+    """A Cholesky factor, or the solution of a triangular system. The diagonal is large: what
+    becomes of a matrix that is not positive definite is left to the implementation."""
     n = draw.pick([1, 2, 3, 8, 17, 33])
     batch = draw.dims(draw.pick([0, 0, 1]), 4)
     square = Shape("f32", (*batch, n, n))
     x = draw.parameter(square, "unit")
     rank = len(batch)
-    eye = draw.constant(np.eye(n, dtype=np.float32) * (n + 1.0), "f32")
+    eye = draw.constant(np.eye(n, dtype=np.float32) * (2.0 * n + 1.0), "f32")
     wide = draw.broadcast(eye, square, (rank, rank + 1)) if batch else eye
     if draw.pick([True, False]):
         order = (*range(rank), rank + 1, rank)
