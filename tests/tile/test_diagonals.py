@@ -85,9 +85,10 @@ ENTRY e {
   back = f32[3,3,192,1] reverse(w), dimensions={0,1}
   a = f32[1,28,28,192] convolution(d, back), window={size=3x3 pad=1_1x1_1}, \
 dim_labels=b01f_01oi->b01f, feature_group_count=192
-  b = f32[3,3,1,192] convolution(x, d), window={size=28x28 pad=1_1x1_1}, \
-dim_labels=f01b_i01o->01bf, batch_group_count=192
-  ROOT r = (f32[1,28,28,192], f32[3,3,1,192]) tuple(a, b)
+  k = f32[28,28,1,192] reshape(d)
+  b = f32[1,3,3,192] convolution(x, k), window={size=28x28 pad=1_1x1_1}, \
+dim_labels=b01f_01io->b01f, feature_group_count=192
+  ROOT r = (f32[1,28,28,192], f32[1,3,3,192]) tuple(a, b)
 }
 """
 
