@@ -111,7 +111,25 @@ def makes_special(op: Operation) -> bool:
     """Return whether an op produces infinities or NaN from ordinary values."""
     if op.name in _COMPUTED:
         return any(_small_range(element(r)) for r in op.results if is_tensor(r))
+    if op.name == "hlo.bitcast_convert":
+        return _from_any_bits(op)
     return op.name in MAKERS
+
+
+def _from_any_bits(op: Operation) -> bool:
+    """Return whether an op takes integers for the bits of floats, which may have any exponent.
+
+    Random bits that are shifted behind a constant exponent have that one.
+    """
+    if is_float(element(op.operands[0])) or not is_float(element(op.results[0])):
+        return False
+    bits = op.operands[0].owner
+    if not isinstance(bits, Operation) or bits.name != "hlo.or":
+        return True
+    shifted = (v.owner for v in bits.operands)
+    return not any(
+        isinstance(v, Operation) and v.name == "hlo.shift_right_logical" for v in shifted
+    )
 
 
 def _small_range(type_: Attribute) -> bool:
