@@ -1,5 +1,6 @@
 """Define constants: small ones inside the module, large ones in the resource store."""
 
+from math import prod
 from typing import ClassVar, Self
 
 import numpy as np
@@ -73,6 +74,10 @@ class ConstantOp(HloOp):
             if _has_nonfinite(value):
                 printer.print_string(f'dense<"0x{value.data.data.hex().upper()}"> : ')
                 printer.print_attribute(value.type)
+            elif (one := _repeated(value)) is not None:
+                one.print_without_type(printer)
+                printer.print_string(" : ")
+                printer.print_attribute(value.type)
             else:
                 printer.print_attribute(value)
             printer.print_op_attributes(self.attributes)
@@ -92,6 +97,20 @@ class IotaOp(HloOp):
     iota_dimension = prop_def(IntegerAttr[IntegerType])
     result = result_def(NUMBER_TENSOR)
     traits = traits_def(Pure())
+
+
+def _repeated(value: DenseIntOrFPElementsAttr) -> DenseIntOrFPElementsAttr | None:
+    """Return the element that all elements are, as a scalar; None if they differ.
+
+    xDSL would decode each element, one by one, to find that out.
+    """
+    count, data = prod(value.get_shape()), value.data.data
+    if count < 2:
+        return None
+    first = data[: len(data) // count]
+    if data != first * count:
+        return None
+    return DenseIntOrFPElementsAttr(TensorType(value.get_element_type(), ()), BytesAttr(first))
 
 
 def _has_nonfinite(value: DenseIntOrFPElementsAttr) -> bool:

@@ -102,10 +102,26 @@ class Group:
 
     def extent(self, axis: int) -> int:
         """Return the positions of an axis in one iteration."""
+        found = self.known_extents.get(axis)
+        if found is None:
+            found = self.known_extents[axis] = self._extent(axis)
+        return found
+
+    def _extent(self, axis: int) -> int:
         derived = self.related.derived.get(axis)
         if derived is not None and self.related.base(axis) in self.extents:
             return derived.span(self.extent(derived.base), self.related.axes.size(axis))
         return self.extents.get(axis) or self.related.axes.size(axis)
+
+    @cached_property
+    def known_extents(self) -> dict[int, int]:
+        """Return the extents that were asked for, by axis."""
+        return {}
+
+    @cached_property
+    def known_elements(self) -> dict[Key, int]:
+        """Return the elements of the tiles that were asked for."""
+        return {}
 
     @cached_property
     def extents(self) -> Mapping[int, int]:
@@ -145,7 +161,11 @@ class Group:
 
     def tile_elements(self, key: Key) -> int:
         """Return the elements of a tile of a value."""
-        return prod(self.extent(axis) for axis in self.related.leaves(key))
+        found = self.known_elements.get(key)
+        if found is None:
+            found = prod([self.extent(axis) for axis in self.related.leaves(key)])
+            self.known_elements[key] = found
+        return found
 
     def rounds(self, depth: int) -> int:
         """Return the product of the trip counts of the `depth` outer loops."""

@@ -17,7 +17,7 @@ PAGES = (
     "architecture.md",
     "getting-started.md",
     pytest.param("jax.md", marks=pytest.mark.slow),
-    "neuron-cc.md",
+    pytest.param("neuron-cc.md", marks=pytest.mark.slow),
     "nc-dialect.md",
     "neuron-opt.md",
     pytest.param("onnx.md", marks=pytest.mark.slow),

@@ -85,7 +85,16 @@ def test_its_own_tests_pass(plugin: Plugin) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("shape", [(300, 96), (2048, 3), (7, 5, 64), (130, 2048), (1, 640)])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (300, 96),
+        pytest.param((2048, 3), marks=pytest.mark.slow),
+        (7, 5, 64),
+        pytest.param((130, 2048), marks=pytest.mark.slow),
+        (1, 640),
+    ],
+)
 def test_the_op_is_right(plugin: Plugin, shape: tuple[int, ...]) -> None:
     """At phase tiled and as a binary, whatever the shape: rows alone and those of a product."""
     folder, _ = plugin
@@ -117,7 +126,10 @@ def binary(
         return np.asarray(found["out0"])
 
 
-@pytest.mark.parametrize("size", [32, 64, 256])
+@pytest.mark.parametrize(
+    "size",
+    [pytest.param(32, marks=pytest.mark.slow), 64, pytest.param(256, marks=pytest.mark.slow)],
+)
 def test_other_sizes_of_tiles_give_the_same(plugin: Plugin, size: int) -> None:
     folder, _ = plugin
     (folder / "small.hlo").write_text(GATE)

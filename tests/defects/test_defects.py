@@ -259,6 +259,7 @@ def test_check_says_what_the_compile_says() -> None:
     assert supported("rng.hlo") == compiles("rng.hlo")
 
 
+@pytest.mark.slow
 def test_lstm_scan_900() -> None:
     assert supported("lstm_scan_900.hlo") == compiles("lstm_scan_900.hlo")
 

@@ -84,7 +84,7 @@ def test_integers_of_rbg(name: str) -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.parametrize("generator", KEYS)
+@pytest.mark.parametrize("generator", ["threefry2x32", pytest.param("rbg", marks=pytest.mark.slow)])
 def test_integers_on_inf1(generator: str) -> None:
     """Its engines compute in fp32: words are added and multiplied in parts."""
     wanted, found = drawn(INTEGERS["bits"], generator, "inf1")

@@ -34,6 +34,7 @@ SAMPLE = (
 )
 """Quick ones of each kind, which targets take, refuse, or refuse when they are lowered."""
 LONG_ON_INF1 = (
+    "hlo/ops/int_zoo.hlo",
     "hlo/ops/rng_bit_generator.hlo",
     "hlo/zoo/lstm_512steps_b16_h512.hlo",
     "defects/rng.hlo",

@@ -129,7 +129,9 @@ def _less_work(i: Instruction) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", ["dot_general.30", "dot_general.35"])
+@pytest.mark.parametrize(
+    "name", ["dot_general.30", pytest.param("dot_general.35", marks=pytest.mark.slow)]
+)
 def test_an_instruction_deep_in_a_model_is_named(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

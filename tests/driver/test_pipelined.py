@@ -112,7 +112,7 @@ def check(
     return result
 
 
-@pytest.mark.parametrize("cores", [pytest.param(2, marks=pytest.mark.slow), 5])
+@pytest.mark.parametrize("cores", [pytest.param(n, marks=pytest.mark.slow) for n in (2, 5)])
 def test_bert_agrees_with_the_program_that_is_not_cut(cores: int) -> None:
     """Row D04 of docs/features.md: only the first stage reads inputs of the host."""
     path, options, arguments = bert()

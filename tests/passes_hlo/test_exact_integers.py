@@ -64,7 +64,9 @@ def test_elementwise(element: str) -> None:
     right(_program(element, lines, results), [p, q], "inf1")
 
 
-@pytest.mark.parametrize("element", ["s32", "u32", "s16", "u8"])
+@pytest.mark.parametrize(
+    "element", [pytest.param("s32", marks=pytest.mark.slow), "u32", "s16", "u8"]
+)
 def test_reductions(element: str) -> None:
     limits = np.iinfo(TYPES[element])
     starts = {"add": 0, "maximum": limits.min, "minimum": limits.max, "xor": 0, "multiply": 1}

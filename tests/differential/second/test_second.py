@@ -15,7 +15,7 @@ from tests.differential.second.judge import Configuration, judge
 from tests.differential.second.oracle import values
 from tests.differential.second.program import Instr, Program, Shape, array_of, literal
 
-FAST = range(18)
+FAST = range(10)
 SLOW = range(1000, 1400)
 
 
@@ -165,10 +165,10 @@ def test_the_reference_computes_what_xla_alone_does_not(seed: int) -> None:
 
 
 def test_a_log_is_not_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--seeds", "0:3", "--target", "trn1", "--log", str(tmp_path / "log")]
+    words = ["--seeds", "4:6", "--target", "trn1", "--log", str(tmp_path / "log")]
     assert main(words) == 0
     rows = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
-    assert [row["seed"] for row in rows] == [0, 1, 2]
+    assert [row["seed"] for row in rows] == [4, 5]
     capsys.readouterr()
-    assert main([*words[:1], "0:4", *words[2:]]) == 0
+    assert main([*words[:1], "4:7", *words[2:]]) == 0
     assert "all: 1 " in capsys.readouterr().out

@@ -24,7 +24,7 @@ from tests.frontends.tensorflow.test_operators import FAMILIES
 Array = NDArray[Any]
 _STEP = 16
 """Every sixteenth case runs in the fast tests, all of them in the slow ones."""
-_FAST = ("lstm_gru.pb", "sepconv_bn_savedmodel", "tf1_cond.pb", "tf1_convnet.pb", "tf1_while.pbtxt")
+_FAST = ("sepconv_bn_savedmodel", "tf1_cond.pb", "tf1_convnet.pb", "tf1_while.pbtxt")
 
 
 def on_trn1(model: Model, bindings: Bindings, args: Sequence[Array]) -> list[Array]:
