@@ -4,6 +4,7 @@ import ctypes
 import gc
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -14,7 +15,7 @@ from neuronir.threads import one_thread
 
 one_thread()
 # The many objects that live between tests are looked at more rarely: 8 % of the tests' time.
-gc.set_threshold(200_000, 20, 50)
+gc.set_threshold(30_000, 10, 10)
 
 # Deterministic and without a deadline: a loaded machine must not fail a test.
 settings.register_profile("neuronir", derandomize=True, deadline=None, print_blob=True)
@@ -32,6 +33,19 @@ os.environ[FOLDER_VARIABLE] = ""
 # A shell may start background jobs with Ctrl-C ignored, which programs that tests start inherit.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave all but every n-th case of tests marked `thin(n)` to the slow tests."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        thin = item.get_closest_marker("thin")
+        if thin is not None:
+            name = item.nodeid.partition("[")[0]
+            if seen[name] % thin.args[0]:
+                item.add_marker(pytest.mark.slow)
+            seen[name] += 1
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -3,6 +3,7 @@
 Little is imported here, so that the handlers are installed at once.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -112,7 +113,13 @@ def _settings(module: str) -> "AbstractContextManager[None]":
 def _main_of(module: str) -> "Callable[[], int]":
     from importlib import import_module
 
-    main: Callable[[], int] = import_module(f"neuronir.cli.{module}").main
+    collects = gc.isenabled()
+    gc.disable()  # modules stay: looking for garbage would be an eighth of the start
+    try:
+        main: Callable[[], int] = import_module(f"neuronir.cli.{module}").main
+    finally:
+        if collects:
+            gc.enable()
     return main
 
 

@@ -288,6 +288,7 @@ def _inf1_cases() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("op", "element"), _inf1_cases())
+@pytest.mark.thin(2)
 def test_inf1_integers(op: str, element: str) -> None:
     dtype, result = _INTEGERS[element], "pred" if op == "less" else element
     body = f"  p = {element}[37] parameter(0)\n  q = {element}[37] parameter(1)\n"

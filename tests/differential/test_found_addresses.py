@@ -69,6 +69,7 @@ def check(text: str, *inputs: Sequence[Array], target: str = "inf1") -> None:
     ],
 )
 @pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.thin(2)
 def test_dynamic_slices_and_updates(
     dims: tuple[int, ...], sizes: tuple[int, ...], starts: Sequence[tuple[int, ...]], dtype: str
 ) -> None:
@@ -208,6 +209,7 @@ CASES += [(form, kind) for form, *kinds in OTHERS for kind in kinds]
 
 
 @pytest.mark.parametrize(("form", "kind"), CASES)
+@pytest.mark.thin(2)
 def test_scatters(form: str, kind: str) -> None:
     """Of updates that overwrite an element the last one stays."""
     dtype, opcode = kind.split()
@@ -242,6 +244,7 @@ def test_many_updates_of_many_rows() -> None:
 @pytest.mark.parametrize("target", ["trn1", "inf1"])
 @pytest.mark.parametrize("kind", ["s32 xor", "s32 multiply"])
 @pytest.mark.parametrize("index", ["s16", "u32"])
+@pytest.mark.thin(3)
 def test_windows_that_overlap_in_part(target: str, kind: str, index: str) -> None:
     """Each element is combined with all updates of it; windows out of bounds are dropped."""
     dtype, opcode = kind.split()

@@ -25,6 +25,7 @@ TYPES: dict[str, Any] = {"s32": np.int32, "s8": np.int8, "u16": np.uint16}
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", ["s32 s32", "s8 s32", "u16 u32"])
 @pytest.mark.parametrize("target", ["trn1", "inf1"])
+@pytest.mark.thin(2)
 def test_convolutions_of_integers(form: str, kind: str, target: str) -> None:
     """Results wrap."""
     given, made = kind.split()

@@ -73,6 +73,7 @@ def drawn(
 
 
 @pytest.mark.parametrize("name", INTEGERS)
+@pytest.mark.thin(2)
 def test_integers_of_threefry(name: str) -> None:
     wanted, found = drawn(INTEGERS[name], "threefry2x32")
     np.testing.assert_array_equal(found, wanted)

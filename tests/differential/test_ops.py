@@ -69,6 +69,7 @@ def _outcome(name: str, narrow: bool = False) -> str | None:
 
 
 @pytest.mark.parametrize("family", [*ELEMENTWISE, *DATA_MOVEMENT])
+@pytest.mark.thin(3)
 def test_operators_of_jax_compile_and_are_right(family: str) -> None:
     names = [n for n in _programs(family, 2) if not _TYPES.search(n)]
     problems: list[str] = []
@@ -82,6 +83,7 @@ def test_operators_of_jax_compile_and_are_right(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", OTHERS)
+@pytest.mark.thin(3)
 def test_other_operators_of_jax_are_right_or_refused(family: str) -> None:
     problems: list[str] = []
     for name in _programs(family, 12 if family == "scatter" else 3):

@@ -65,6 +65,7 @@ def _values(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> NDAr
         ("u16", "pred", (40, 129), 1, "LT"),
     ],
 )
+@pytest.mark.thin(2)
 def test_what_is_carried_comes_in_order(
     kind: str,
     carried: str,

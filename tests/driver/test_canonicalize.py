@@ -32,6 +32,7 @@ def outputs(program: str, phase: str) -> list[Array]:
 
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.thin(3)
 def test_results_are_the_same(program: str, phase: str) -> None:
     for got, wanted in zip(outputs(program, phase), outputs(program, ""), strict=True):
         np.testing.assert_array_equal(got, wanted)

@@ -2,11 +2,21 @@
 
 import gc
 import weakref
+from collections.abc import Iterator
 
 import pytest
 
 from neuronir.driver import collector
 from neuronir.driver.collector import few_collections
+
+
+@pytest.fixture(autouse=True)
+def usual_thresholds() -> Iterator[None]:
+    """Those of Python, not those of the tests."""
+    before = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    yield
+    gc.set_threshold(*before)
 
 
 class Cycle:

@@ -239,6 +239,7 @@ def test_the_work_of_engines_bounds_the_time() -> None:
         (inf, ["direct", "80", "direct"], False),  # refused: the direct path has no limit then
     ],
 )
+@pytest.mark.thin(2)
 def test_tiles_come_first_where_the_direct_way_is_far_behind(
     tiles_us: float, asked: list[str], tiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -264,6 +264,7 @@ def test_requests_come_at_the_pace_of_the_slowest() -> None:
     assert requests_of(cores, 4)[1] == pytest.approx((9 + 12 + 4) / 2, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_pipeline_is_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, options, arguments = bert()
     result = compile_pipelined(str(path), "inf1", options, 3)

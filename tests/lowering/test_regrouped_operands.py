@@ -29,6 +29,7 @@ PRODUCTS = {
 @pytest.mark.parametrize("made", ["negate", "copy"])
 @pytest.mark.parametrize("kind", PRODUCTS)
 @pytest.mark.parametrize("operand", OPERANDS, ids=lambda o: "x".join(map(str, o[1])))
+@pytest.mark.thin(3)
 def test_products(
     operand: tuple[int, tuple[int, ...], tuple[int, ...], int], kind: str, made: str
 ) -> None:

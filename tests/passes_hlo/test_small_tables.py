@@ -68,6 +68,7 @@ def test_the_same_bits_as_xla(dtype: str, rows: int, width: int, cast: str) -> N
     ("dtype", "rows", "width", "count"),
     [("bf16", 8, 6, 4096), ("f16", 32, 6, 32768), ("f32", 128, 16, 8192), ("f32", 64, 64, 4096)],
 )
+@pytest.mark.thin(2)
 def test_the_estimate_is_close_to_the_simulated_time(
     dtype: str, rows: int, width: int, count: int
 ) -> None:

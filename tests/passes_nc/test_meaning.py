@@ -56,6 +56,7 @@ def test_straight_line(case: Case) -> None:
 
 @pytest.mark.parametrize("rematerialise", [False, True])
 @pytest.mark.parametrize("parts", [False, True])
+@pytest.mark.thin(2)
 def test_spilling(parts: bool, rematerialise: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three or four buffers of up to six fit."""
     monkeypatch.setattr(spill_pages, "LEAST", 8)

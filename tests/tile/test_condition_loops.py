@@ -204,6 +204,7 @@ PROGRAMS: list[tuple[Program, list[list[Any]]]] = [
 
 
 @pytest.mark.parametrize("number", range(len(PROGRAMS)), ids=lambda n: PROGRAMS[n][0].__name__)
+@pytest.mark.thin(2)
 def test_every_phase(number: int) -> None:
     """The binary is run with the race checker."""
     function, inputs = PROGRAMS[number]

@@ -26,6 +26,7 @@ def arguments(text: str) -> list[Any]:
 
 @pytest.mark.parametrize("path", FOUND, ids=[path.stem for path in FOUND])
 @pytest.mark.parametrize("cast", ["none", "matmult"])
+@pytest.mark.thin(3)
 def test_found(path: Path, cast: str) -> None:
     """The interpreter, the tiled module, the nc module and the binary agree."""
     text = path.read_text()

@@ -72,6 +72,7 @@ SLOW = ("all", "large")
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in LOOPS]
 )
+@pytest.mark.thin(2)
 def test_converted_before_the_loop(name: str) -> None:
     """The loop stays a loop, and all phases agree with the interpreter."""
     function, shape = LOOPS[name]

@@ -131,6 +131,7 @@ PROGRAMS: list[tuple[Callable[..., Any], Array, list[tuple[int, ...]]]] = [
 @pytest.mark.parametrize(
     ("function", "array", "counts"), PROGRAMS, ids=[p[0].__name__[1:] for p in PROGRAMS]
 )
+@pytest.mark.thin(2)
 def test_every_phase(
     function: Callable[..., Any], array: Array, counts: list[tuple[int, ...]]
 ) -> None:

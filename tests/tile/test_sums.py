@@ -66,6 +66,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.thin(2)
 def test_sums(name: str) -> None:
     """All phases agree with the interpreter; a mask that the program makes is added exactly."""
     function, shapes, expected = CASES[name]

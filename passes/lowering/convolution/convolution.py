@@ -217,7 +217,7 @@ class Convolution(Taps):
             e = mine[d]
             if self.image.shape[e] == 1:
                 return 0
-            return x.stride(atom(self.image.shape[e], order[e])) or 0
+            return x.whole_stride(atom(self.image.shape[e], order[e]))
 
         return sorted(dims, key=lambda d: -distance(d))
 

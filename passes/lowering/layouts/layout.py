@@ -178,6 +178,16 @@ class Form:
             return None
         return 0
 
+    def whole_stride(self, a: Atom) -> int:
+        """Return the element stride along `a`; 0 if constant.
+
+        Raises ValueError if `a` is not whole: its elements have no common distance.
+        """
+        found = self.stride(a)
+        if found is None:
+            raise ValueError(f"{a} is in pieces in {self.free}")
+        return found
+
     def step(self, a: Atom) -> int | None:
         """Return the partition stride along `a`; 0 if constant; None if it is not whole."""
         for other, step in self.partition:

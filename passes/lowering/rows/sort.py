@@ -98,10 +98,11 @@ def sort_pair_forms(
     way.
     """
     wanted = target or low
+    ends = {c for f in (high, low, *sum(carried, ())) for a, _ in f.free for c in (a.stride, a.end)}
     rows = [
         b
         for a, _ in wanted.free
-        for b in split_at(a, (whole.stride, whole.end)) or (a,)
+        for b in split_at(a, ends | {whole.stride, whole.end}) or (a,)
         if b != whole
     ]
     if target is None:
@@ -178,7 +179,7 @@ def _some(rows: Sequence[Atom], most: int) -> tuple[list[Atom], list[Atom]]:
 
 def _part(form: Form, number: int, digits: Sequence[Atom]) -> Form:
     """Return the part of a copy that varies along some free digits, from an element on."""
-    free = tuple((a, form.stride(a) or 0) for a in digits)
+    free = tuple((a, form.whole_stride(a)) for a in digits)
     return replace(form, free=join(free), offset=form.locate(number)[1])
 
 
@@ -249,7 +250,7 @@ def part_of_rows(form: Form, width: int, n: int, which: int) -> Form:
         raise NeuronError("NIR_LOW003", "a row is not contiguous")
     partition = tuple((narrower(a), s) for a, s in form.partition)
     rows = [b for a, _ in form.free for b in split_at(a, (width,)) or (a,) if b.stride >= width]
-    free = join([*((narrower(a), form.stride(a) or 0) for a in rows), (atom(n, 1), step)])
+    free = join([*((narrower(a), form.whole_stride(a)) for a in rows), (atom(n, 1), step)])
     return replace(form, partition=partition, free=free, offset=form.offset + which * n * step)
 
 

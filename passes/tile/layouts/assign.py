@@ -16,6 +16,7 @@ from neuronir.passes.tile.layouts.copies import NoLayouts
 from neuronir.passes.tile.layouts.costs import Costs
 from neuronir.passes.tile.layouts.extras import extras
 from neuronir.passes.tile.layouts.hbm_slices import read_slices
+from neuronir.passes.tile.layouts.sliced_results import store_sliced
 from neuronir.passes.tile.layouts.tables import Copies, Filled, Tables
 from neuronir.passes.tile.layouts.values import Values
 from neuronir.passes.tile.layouts.write import Writer
@@ -32,6 +33,7 @@ def assign_layouts(block: Block, machine: Machine) -> None:
     the arrays of other layers that equal it.
     """
     read_slices(block, machine)
+    store_sliced(block, machine)
     given = {op for op in walk_in(block) if MARK in op.attributes}
     while True:
         values = Values(block, machine)

@@ -111,9 +111,9 @@ def lower_rows(state: Lower, op: Operation) -> None:
         ]
         for i, step in enumerate(steps):
             scalar = number_form.at(places[side] + step[side], out.partitions, ((1, 1),))
-            dims = [(row_form.stride(x) or 0, x.size) for _, x in renamed] or [(1, 1)]
+            dims = [(row_form.whole_stride(x), x.size) for _, x in renamed] or [(1, 1)]
             src = row_form.at(places[1 - side] + step[1 - side], out.partitions, dims)
-            made = [(out.stride(a) or 0, a.size) for a, _ in renamed] or [(1, 1)]
+            made = [(out.whole_stride(a), a.size) for a, _ in renamed] or [(1, 1)]
             dst = out.at(row, out.partitions, made)
             if i == 0:
                 state.emitter.tensor_scalar(dst, src, AluOp.MULTIPLY, scalar)

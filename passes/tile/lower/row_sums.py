@@ -105,8 +105,8 @@ def sums_rows(state: Lower, op: Operation, value: SSAValue, out: Form) -> bool:
     # DVE sums many short rows in less time than ACT needs to start an instruction for each
     if outer and row < least_sum(value, state.machine):
         return False
-    strides = [out.stride(a) or 0 for a in inner]
-    return max(strides) < min([out.stride(a) or 0 for a in outer], default=1 << 60)
+    strides = [out.whole_stride(a) for a in inner]
+    return max(strides) < min([out.whole_stride(a) for a in outer], default=1 << 60)
 
 
 def sums_beside(state: Lower, op: Operation) -> Operation | None:

@@ -155,7 +155,7 @@ class _Rows:
     def _first(self, numbers: dict[int, View]) -> None:
         """Copy the first elements of the last array, for many rows at once."""
         last, which = self.sources[-1], len(self.sources)
-        dims = [(a, self.out.stride(a) or 0) for a in self.rest]
+        dims = [(a, self.out.whole_stride(a)) for a in self.rest]
         for place in numbers_of([a for a, _ in dims[:-3]]):
             inner = dims[-3:]
             dst = self._row(self.out, 0, place)
@@ -164,7 +164,7 @@ class _Rows:
                 self.state.emitter.memset(dst, self._number(which - 1))
                 continue
             src = self._row(last, which, place)
-            free = tuple((last.stride(a) or 0, a.size) for a, _ in inner) or ((1, 1),)
+            free = tuple((last.whole_stride(a), a.size) for a, _ in inner) or ((1, 1),)
             self.state.emitter.copy(dst, replace(src, free=free))
 
     def _number(self, which: int) -> float:

@@ -45,6 +45,7 @@ def _judged(kind: str, seeds: Sequence[int], chosen: Sequence[Configuration]) ->
 
 @pytest.mark.parametrize("kind", ["nests", "joins"])
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.thin(3)
 def test_random_programs(way: str, kind: str) -> None:
     first = 40 * list(WAYS).index(way)
     counts = _judged(kind, range(first, first + 8), WAYS[way])

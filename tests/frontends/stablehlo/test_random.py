@@ -130,6 +130,7 @@ def test_there_are_enough_operations() -> None:
 
 
 @pytest.mark.parametrize("chosen", OPERATIONS, ids=lambda o: o.name)
+@pytest.mark.thin(3)
 def test_each_operation_of_all_types(chosen: Operation) -> None:
     rng = np.random.default_rng(3)
     names = [n for n in dict.fromkeys(TYPES) if kind(getattr(ml_dtypes, n, n)) in chosen.kinds]
