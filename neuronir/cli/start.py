@@ -3,7 +3,6 @@
 Little is imported here, so that the handlers are installed at once.
 """
 
-import gc
 import os
 import signal
 import sys
@@ -111,6 +110,7 @@ def _settings(module: str) -> "AbstractContextManager[None]":
 
 
 def _main_of(module: str) -> "Callable[[], int]":
+    import gc
     from importlib import import_module
 
     collects = gc.isenabled()

@@ -16,6 +16,7 @@ def _check(name: str, cast: str, weights: bool = False) -> None:
 
 @pytest.mark.parametrize("cast", ["none", "matmult"])
 @pytest.mark.parametrize("name", SMALL)
+@pytest.mark.thin(2)
 def test_small_model(name: str, cast: str) -> None:
     _check(name, cast)
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 PAGES = (
-    "architecture.md",
+    pytest.param("architecture.md", marks=pytest.mark.slow),
     "getting-started.md",
     pytest.param("jax.md", marks=pytest.mark.slow),
     pytest.param("neuron-cc.md", marks=pytest.mark.slow),

@@ -12,6 +12,7 @@ from tools.reference.error_messages import messages
 
 
 @pytest.mark.parametrize("code", sorted(path.stem for path in EXAMPLES.glob("*.md")))
+@pytest.mark.thin(3)
 def test_example(code: str, tmp_path: Path) -> None:
     text = (EXAMPLES / f"{code}.md").read_text()
     for package in needs(text):

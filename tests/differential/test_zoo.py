@@ -34,6 +34,7 @@ def _check(name: str, cast: str, bound: bool) -> None:
 
 @pytest.mark.parametrize("cast", ["none", "matmult"])
 @pytest.mark.parametrize("name", QUICK)
+@pytest.mark.thin(2)
 def test_model(name: str, cast: str) -> None:
     _check(name, cast, bound=False)
 

@@ -48,6 +48,7 @@ def test_operands_ops_and_types_matter(old: str, new: str) -> None:
     attempts.add(tiled(TEXT.replace(old, new)))
 
 
+@pytest.mark.slow
 def test_the_next_room_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     module = compile_text(TURN, "trn1", CompileOptions(compile_to="hlo")).module
     ways = Compiles({})

@@ -144,6 +144,7 @@ def test_other_tiles_of_few_ops_are_tried_behind_slow_ones(
     assert ways.asked == ["80"]
 
 
+@pytest.mark.slow
 def test_other_tiles_of_few_ops_are_tried_where_the_first_ones_spill(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -82,6 +82,7 @@ def _long_rows(
     ("queries", "keys", "depth", "width"),
     [(130, 1100, 32, 24), (640, 1152, 64, 64), (750, 1100, 32, 24), (1044, 1100, 32, 32)],
 )
+@pytest.mark.thin(2)
 def test_long_rows(queries: int, keys: int, depth: int, width: int, cast: str) -> None:
     """Queries and keys that tiles do and do not divide, and a scale."""
     text, args = _long_rows(queries, keys, depth, width)

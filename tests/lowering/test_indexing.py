@@ -209,6 +209,7 @@ _CENTRAL = (
 
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "s32", "u8"])
 @pytest.mark.parametrize(("shape", "window", "dims"), _CENTRAL)
+@pytest.mark.thin(2)
 def test_slices_and_updates_of_any_dimensions(
     shape: tuple[int, ...], window: tuple[int, ...], dims: tuple[int, ...], dtype: str
 ) -> None:

@@ -101,6 +101,7 @@ def test_conversion_from_integers(source: str, target: str) -> None:
     "shift-left shift-right-logical shift-right-arithmetic".split(),
 )
 @pytest.mark.parametrize("type_", EDGES)
+@pytest.mark.thin(2)
 def test_integer_arithmetic_is_exact(type_: str, opcode: str) -> None:
     dtype, numbers = EDGES[type_]
     left, right = _pairs(np.array(numbers, dtype))

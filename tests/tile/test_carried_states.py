@@ -60,6 +60,7 @@ def test_states_on_the_chip(name: str, computed: bool) -> None:
 @pytest.mark.parametrize(
     "name", ["exchange", "delay", pytest.param("reverse", marks=pytest.mark.slow)]
 )
+@pytest.mark.thin(2)
 def test_states_in_hbm(name: str, computed: bool) -> None:
     check(STEPS[name], arrays((2048, 3000)), 9 if computed else 33, computed=computed)
 

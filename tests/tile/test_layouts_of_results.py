@@ -28,6 +28,7 @@ def _products(count: int, rows: int, inner: int, columns: int, turned: bool) -> 
         (512, 32, 24, 32, False),
     ],
 )
+@pytest.mark.thin(2)
 def test_many_small_products_are_not_stored_element_by_element(
     count: int, rows: int, inner: int, columns: int, turned: bool
 ) -> None:

@@ -76,6 +76,7 @@ PROGRAMS: dict[str, tuple[Any, tuple[tuple[int, ...], ...]]] = {
 
 @pytest.mark.parametrize("name", list(PROGRAMS))
 @pytest.mark.parametrize("cast", ["none", "matmult"])
+@pytest.mark.thin(2)
 def test_padded_rows_are_right(name: str, cast: str) -> None:
     """All phases agree with the interpreter on the program without padding."""
     function, shapes = PROGRAMS[name]

@@ -24,6 +24,7 @@ def check(row: Row) -> None:
 
 
 @pytest.mark.parametrize("kernel", _QUICK, ids=[k.name for k in _QUICK])
+@pytest.mark.thin(2)
 def test_latency_is_within_15_percent(kernel: Published) -> None:
     check(simulate(kernel))
 

@@ -15,7 +15,7 @@ from tests.differential.second.judge import Configuration, judge
 from tests.differential.second.oracle import values
 from tests.differential.second.program import Instr, Program, Shape, array_of, literal
 
-FAST = range(10)
+FAST = range(7)
 SLOW = range(1000, 1400)
 
 

@@ -71,6 +71,7 @@ def test_like_the_text(path: Path) -> None:
     assert counts(ours) == counts(theirs)
 
 
+@pytest.mark.slow
 def test_the_generic_form_is_the_same_module() -> None:
     done = 0
     for path in programs():
