@@ -4,7 +4,6 @@ import ctypes
 import gc
 import os
 import signal
-from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -37,15 +36,25 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave all but every n-th case of tests marked `thin(n)` to the slow tests."""
-    seen: Counter[str] = Counter()
+    """Leave cases of tests marked `thin(n)` to the slow tests.
+
+    The values of each parametrization are numbered; every n-th sum of a case's numbers is fast. So
+    each value is in a fast case, beside different values of the other parametrizations.
+    """
+    seen: dict[tuple[str, ...], dict[tuple[int, ...], int]] = {}
     for item in items:
         thin = item.get_closest_marker("thin")
-        if thin is not None:
-            name = item.nodeid.partition("[")[0]
-            if seen[name] % thin.args[0]:
-                item.add_marker(pytest.mark.slow)
-            seen[name] += 1
+        if thin is None or not isinstance(item, pytest.Function):
+            continue
+        total = 0
+        for mark in item.iter_markers("parametrize"):
+            given = mark.args[0]
+            names = [n.strip() for n in given.split(",")] if isinstance(given, str) else given
+            values = tuple(id(item.callspec.params[name]) for name in names)
+            numbers = seen.setdefault((item.nodeid.partition("[")[0], *names), {})
+            total += numbers.setdefault(values, len(numbers))
+        if total % thin.args[0]:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -16,10 +16,15 @@ Array = NDArray[Any]
 
 
 def results(
-    text: str, args: Sequence[Array], target: str = "trn1", cast: str = "none", optlevel: int = 2
+    text: str,
+    args: Sequence[Array],
+    target: str = "trn1",
+    cast: str = "none",
+    optlevel: int = 2,
+    tiling: str = "auto",
 ) -> list[Array]:
     """What the compiled program gives on the simulator, races checked."""
-    options = CompileOptions(auto_cast=cast, optlevel=optlevel)
+    options = CompileOptions(auto_cast=cast, optlevel=optlevel, tiling=tiling)
     program = compile_text(text, target, options).program
     assert program is not None
     used = sorted(v.index for v in program.variables if v.kind == "input")

@@ -4,9 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from neuronir.driver import CompileOptions, compile_text
-from neuronir.targets.registry import get_target
-from neuronir.targets.simulator.functional import Options, run
+from tests.differential.test_found import results
 
 
 @pytest.mark.parametrize("shape", [(129, 2, 3), (6, 5, 4), (130, 3)])
@@ -15,11 +13,8 @@ def test_carried_rows_along_an_outer_dimension(shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)
     keys = rng.integers(0, 2**16, shape).astype(np.uint16)
     held = rng.integers(-9, 9, shape).astype(np.int32)
-    text = jax.jit(lambda k, h: jax.lax.sort((k, h), dimension=1, num_keys=1)[1])
-    program = compile_text(
-        text.lower(keys, held).as_text("hlo"), "trn1", CompileOptions(tiling="always")
-    ).program
-    assert program is not None
-    (mine,) = run(program, [keys, held], get_target("trn1").machine, Options(races=True)).outputs
+    sort = jax.jit(lambda k, h: jax.lax.sort((k, h), dimension=1, num_keys=1)[1])
+    text = sort.lower(keys, held).as_text("hlo")
+    (mine,) = results(text, [keys, held], tiling="always")
     want = np.take_along_axis(held, np.argsort(keys, 1, kind="stable"), 1)
     np.testing.assert_array_equal(mine, want)

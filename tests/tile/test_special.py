@@ -4,34 +4,42 @@ import jax
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
+import pytest
 
-from neuronir.driver import CompileOptions, compile_text
 from neuronir.driver.weights import entry_function
 from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.passes.tile.special import special_values
-from neuronir.targets.registry import get_target
-from neuronir.targets.simulator.functional import Options, run
+from tests.differential.test_found import results
 
 BITS = """HloModule m
 
 ENTRY e {
   x = u32[8] parameter(0)
   any = f32[8] bitcast-convert(x)
-  nine = u32[8] constant({9, 9, 9, 9, 9, 9, 9, 9})
-  one = u32[8] constant({1065353216, 1065353216, 1065353216, 1065353216, 1065353216, 1065353216, 1065353216, 1065353216})
-  low = u32[8] shift-right-logical(x, nine)
-  set = u32[8] or(low, one)
-  random = f32[8] bitcast-convert(set)
-  ROOT r = (f32[8], f32[8]) tuple(any, random)
+  by = u32[] constant(BY)
+  exponent = u32[] constant(EXPONENT)
+  bys = u32[8] broadcast(by), dimensions={}
+  exponents = u32[8] broadcast(exponent), dimensions={}
+  low = u32[8] shift-right-logical(x, bys)
+  set = u32[8] or(low, exponents)
+  joined = f32[8] bitcast-convert(set)
+  ROOT r = (f32[8], f32[8]) tuple(any, joined)
 }
-"""  # noqa: E501
+"""
+ONE, INFINITY = 0x3F800000, 0x7F800000
 
 
-def test_random_bits_behind_an_exponent_are_finite() -> None:
-    block = entry_function(import_hlo_text(BITS, "m.hlo")).body.block
+@pytest.mark.parametrize(
+    ("by", "exponent", "finite"),
+    [(9, ONE, True), (8, ONE, False), (9, INFINITY, False), (32, ONE, False)],
+)
+def test_only_bits_behind_a_known_exponent_are_finite(by: int, exponent: int, finite: bool) -> None:
+    """Those of random numbers from 1 to 2; one bit more may reach the exponent."""
+    text = BITS.replace("BY", str(by)).replace("EXPONENT", str(exponent))
+    block = entry_function(import_hlo_text(text, "m.hlo")).body.block
     found = special_values(block)
     casts = [op.results[0] for op in block.ops if op.name == "hlo.bitcast_convert"]
-    assert [cast in found for cast in casts] == [True, False]
+    assert [cast in found for cast in casts] == [True, not finite]
 
 
 def test_sorted_bits_of_infinities_are_transposed_exactly() -> None:
@@ -45,8 +53,6 @@ def test_sorted_bits_of_infinities_are_transposed_exactly() -> None:
         return jax.lax.sort((k, jnp.asarray(held)), dimension=0, num_keys=1)[1]
 
     text = jax.jit(sort).lower(keys).as_text("hlo")
-    program = compile_text(text, "trn1", CompileOptions(tiling="always")).program
-    assert program is not None
-    (mine,) = run(program, [keys], get_target("trn1").machine, Options(races=True)).outputs
+    (mine,) = results(text, [keys], tiling="always")
     want = np.take_along_axis(held, np.argsort(keys, 0, kind="stable"), 0)
     np.testing.assert_array_equal(mine.view(np.uint16), want.view(np.uint16))

@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.hlo.attributes import i64_attr
 from neuronir.dialects.hlo.flops import FLOPS, note_flops, share_of
 from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.shifts import part
 from neuronir.passes.hlo.support.values import element, integer, ints, shape, tensor
 
 _SUMMED = (f32, bf16, f16)
@@ -21,7 +22,7 @@ _MANY_TAPS = 64
 """From this number of taps, a kernel is assumed to be an image."""
 _MOST_PLACES = 128
 """Limit of result positions, each of which becomes a product and a sum over all taps."""
-_ROWS = 128
+ROWS = 128
 """Input and output features that the tensor engine processes at once."""
 
 
@@ -45,20 +46,13 @@ def joined_gradient(op: Operation, e: Emitter) -> SSAValue | None:
         return None
     note_flops(op)
     o_feature = integer(op, "output_feature_dim")
-    blocks = -(-groups // _ROWS)
+    blocks = -(-groups // ROWS)
     ends = [groups * i // blocks for i in range(blocks + 1)]
     parts = []
     for low, high in pairwise(ends):
-        one, other = (_block(e, v, d, low, high) for v, d in ((x, batch), (kernel, k_out)))
+        one, other = (part(v, d, low, high, e) for v, d in ((x, batch), (kernel, k_out)))
         parts.append(_diagonal(op, e, one, other, high - low))
     return parts[0] if len(parts) == 1 else e.concatenate(parts, o_feature)
-
-
-def _block(e: Emitter, value: SSAValue, d: int, low: int, high: int) -> SSAValue:
-    """Return elements `low` to `high` of dimension d."""
-    starts, limits = [0] * len(shape(value)), list(shape(value))
-    starts[d], limits[d] = low, high
-    return e.slice(value, starts, limits)
 
 
 def _diagonal(op: Operation, e: Emitter, x: SSAValue, kernel: SSAValue, size: int) -> SSAValue:

@@ -13,6 +13,7 @@ from neuronir.dialects.hlo.constants import constant_array
 from neuronir.dialects.hlo.flops import FLOPS, note_flops
 from neuronir.passes.hlo.decompositions.crops import cropped
 from neuronir.passes.hlo.decompositions.depthwise_gradients import (
+    ROWS,
     depthwise_gradient,
     joined_gradient,
 )
@@ -28,8 +29,6 @@ from neuronir.passes.hlo.support.values import (
 )
 from neuronir.passes.hlo.support.walk import Rule
 
-_ROWS = 128
-"""Input and output features that the tensor engine processes at once."""
 _COMPUTED = 1 << 22
 """Limit of elements of a zero-padded filter built at run time; constant ones may be larger."""
 
@@ -63,7 +62,7 @@ def convolution(op: Operation, e: Emitter) -> SSAValue | None:
     outs = filter_shape[integer(op, "kernel_output_feature_dim")] // groups
     if (_even(ins), _even(outs)) != (ins, outs):
         return _padded(op, e, groups, _even(ins), _even(outs))
-    limit = _ROWS // max(ins, outs, 1)
+    limit = ROWS // max(ins, outs, 1)
     if producer(op.operands[1], "constant") is None:
         limit = min(limit, max(1, _COMPUTED // max(1, prod(filter_shape))))
     joined = max((d for d in range(1, limit + 1) if groups % d == 0), default=1)
@@ -82,9 +81,9 @@ def _even(size: int) -> int:
 
     It is a multiple of a tile of at least half the rows of the engine.
     """
-    if size <= _ROWS or any(size % d == 0 for d in range(_ROWS // 2, _ROWS + 1)):
+    if size <= ROWS or any(size % d == 0 for d in range(ROWS // 2, ROWS + 1)):
         return size
-    tiles = -(-size // _ROWS)
+    tiles = -(-size // ROWS)
     return tiles * -(-size // tiles)
 
 

@@ -11,16 +11,25 @@ introduces or tests for.
 
 import math
 from collections.abc import Sequence, Set
+from typing import Any
 
+import ml_dtypes
+import numpy as np
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import f16
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from neuronir.dialects.hlo.resources import Array, all_finite, has_negative_zero
-from neuronir.dialects.support.dtypes import byte_size, is_float
+from neuronir.dialects.support.dtypes import byte_size, is_float, np_dtype
 from neuronir.dialects.support.lazy import LazyArray
 from neuronir.dialects.support.loops import LoopOp
-from neuronir.passes.hlo.support.values import element, is_splat_of, is_tensor
+from neuronir.passes.hlo.support.values import (
+    element,
+    is_splat_of,
+    is_tensor,
+    producer,
+    splat,
+)
 from neuronir.passes.lowering.layouts.values import Value
 from neuronir.passes.lowering.state import Lowering
 
@@ -117,19 +126,32 @@ def makes_special(op: Operation) -> bool:
 
 
 def _from_any_bits(op: Operation) -> bool:
-    """Return whether an op takes integers for the bits of floats, which may have any exponent.
-
-    Random bits that are shifted behind a constant exponent have that one.
-    """
-    if is_float(element(op.operands[0])) or not is_float(element(op.results[0])):
+    """Return whether an op takes integers for the bits of floats, which may have any exponent."""
+    (bits,), (result,) = op.operands, op.results
+    if is_float(element(bits)) or not is_float(element(result)):
         return False
-    bits = op.operands[0].owner
-    if not isinstance(bits, Operation) or bits.name != "hlo.or":
+    joined = producer(bits, "or")
+    if joined is None:
         return True
-    shifted = (v.owner for v in bits.operands)
-    return not any(
-        isinstance(v, Operation) and v.name == "hlo.shift_right_logical" for v in shifted
-    )
+    x, y = joined.operands
+    kind = np_dtype(element(result))
+    return not any(_is_fraction(a, kind) and _is_finite(b, kind) for a, b in ((x, y), (y, x)))
+
+
+def _is_fraction(bits: SSAValue, kind: np.dtype[Any]) -> bool:
+    """Return whether bits are shifted behind the sign and the exponent, as random ones are."""
+    shift = producer(bits, "shift_right_logical")
+    by = None if shift is None else splat(shift.operands[1])
+    width = 8 * byte_size(element(bits))
+    return by is not None and width - int(ml_dtypes.finfo(kind).nmant) <= int(by) < width
+
+
+def _is_finite(bits: SSAValue, kind: np.dtype[Any]) -> bool:
+    """Return whether bits are those of a constant finite float."""
+    number = splat(bits)
+    if number is None or number.dtype.itemsize != kind.itemsize:
+        return False
+    return bool(np.isfinite(number.reshape(1).view(kind).astype(np.float64))[0])
 
 
 def _small_range(type_: Attribute) -> bool:

@@ -53,6 +53,13 @@ value is available.
 """
 
 
+def fits(machine: Machine, shape: tuple[int, ...], dtype: DType, partition: Partition) -> bool:
+    """Return whether a value fits in a partition of SBUF."""
+    size = prod(shape)
+    each = -(-size // max(1, positions(own(partition, size)))) * dtype.size
+    return each <= machine.sbuf_usable_partition_bytes
+
+
 class Costs:
     """Costs of one machine, with weights for the ns of each resource."""
 
@@ -81,9 +88,7 @@ class Costs:
 
     def fits(self, shape: tuple[int, ...], dtype: DType, partition: Partition) -> bool:
         """Return whether a value fits in a partition of SBUF."""
-        size = prod(shape)
-        each = -(-size // max(1, positions(own(partition, size)))) * dtype.size
-        return each <= self.machine.sbuf_usable_partition_bytes
+        return fits(self.machine, shape, dtype, partition)
 
     # transfers
 

@@ -4,8 +4,6 @@ Partition digits have to divide a slice in SBUF: 29 rows of 1,733 elements hold 
 no tile of 1,536. A load reads a slice from its address.
 """
 
-from math import prod
-
 from xdsl.dialects.tensor import ExtractSliceOp, InsertSliceOp
 from xdsl.ir import Block, Operation
 
@@ -13,7 +11,8 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.tile.ops import EmptyOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.tile.layouts.candidates import candidates
-from neuronir.passes.tile.layouts.maps import Partition, own, positions
+from neuronir.passes.tile.layouts.costs import fits
+from neuronir.passes.tile.layouts.maps import Partition
 from neuronir.passes.tile.layouts.values import Use, Values, kind_of
 
 
@@ -48,7 +47,5 @@ def _sliced_first(use: Use) -> bool:
 def _fits(op: Operation, partition: Partition, machine: Machine) -> bool:
     """Return whether the result of an op, and operands of its shape, fit in a partition of SBUF."""
     shape = shape_of(op.results[0])
-    each = prod(shape) // max(1, positions(own(partition, prod(shape))))
     alike = [v for v in (*op.operands, *op.results) if shape_of(v) == shape]
-    most = max(kind_of(v).size for v in alike)
-    return each * most <= machine.sbuf_usable_partition_bytes
+    return all(fits(machine, shape, kind_of(v), partition) for v in alike)

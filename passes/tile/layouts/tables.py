@@ -272,8 +272,8 @@ class Tables:
         """Return the least cost of converting one of the views of a value in partition `c`, so that
         the last one, which comes first in `views`, is in `need`.
 
-        Also returns the number of that view, and its new partition. One behind a broadcast is
-        smaller than the last one.
+        Also returns the number of that view, and its new partition. What a broadcast reads is
+        smaller than its result.
         """
         best, least = (NEVER, 0, need), 0
         for k, view in enumerate(views):

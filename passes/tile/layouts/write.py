@@ -195,26 +195,28 @@ class Writer(Choice):
     ) -> Place:
         current, where = copy.value, copy.place
         for number, view in reversed([*enumerate(views)]):
-            if view in self.values.casts:
-                continue
-            if in_pieces(view, where):
-                where = place(shape_of(current), where.partition)
-                current = self._converted(current, where, op)
-            mine = view.clone({view.operands[0]: current})  # other users keep their own copy
-            assert op.parent is not None
-            op.parent.insert_op_before(mine, op)
-            where = see(mine, where)
-            kind = element_of(current)  # the layout of a cast, which the load has performed
-            current = mine.results[0]
-            assert isinstance(kind, Attribute)
-            type_ = TensorType(kind, shape_of(current))
-            current._type = with_layout(type_, to_layout(shape_of(current), where))
-            if turned is not None and turned.view == number > 0:
+            if view not in self.values.casts:
+                current, where = self._through(view, current, where, op)
+            if turned is not None and turned.view == number:
                 current, where = self._view_changed(current, where, turned.partition, op)
-        if turned is not None and turned.view == 0:
-            current, where = self._view_changed(current, where, turned.partition, op)
         op.operands[index] = current
         return where
+
+    def _through(
+        self, view: Operation, value: SSAValue, where: Place, reader: Operation
+    ) -> tuple[SSAValue, Place]:
+        """Insert a view of a value before its reader; other readers keep their own copy of it."""
+        if in_pieces(view, where):
+            where = place(shape_of(value), where.partition)
+            value = self._converted(value, where, reader)
+        mine = view.clone({view.operands[0]: value})
+        assert reader.parent is not None
+        reader.parent.insert_op_before(mine, reader)
+        where, kind = see(mine, where), element_of(value)  # of a cast, which the load has performed
+        seen = mine.results[0]
+        assert isinstance(kind, Attribute)
+        seen._type = with_layout(TensorType(kind, shape_of(seen)), to_layout(shape_of(seen), where))
+        return seen, where
 
     def _view_changed(
         self, value: SSAValue, where: Place, wanted: Partition, reader: Operation
