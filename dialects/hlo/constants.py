@@ -70,11 +70,13 @@ class ConstantOp(HloOp):
         printer.print_string(" ")
         if isinstance(value, DenseIntOrFPElementsAttr):
             # xDSL prints NaN and infinities in a list as integers, which it would parse as integer
-            # values.
-            if _has_nonfinite(value):
+            # values, and zeros of both signs as one of them.
+            one = _repeated(value)
+            zeros = one is None and prod(value.get_shape()) > 1 and value.is_splat()
+            if zeros or _has_nonfinite(value):
                 printer.print_string(f'dense<"0x{value.data.data.hex().upper()}"> : ')
                 printer.print_attribute(value.type)
-            elif (one := _repeated(value)) is not None:
+            elif one is not None:
                 one.print_without_type(printer)
                 printer.print_string(" : ")
                 printer.print_attribute(value.type)

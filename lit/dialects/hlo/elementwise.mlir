@@ -52,6 +52,10 @@ func.func @constants() -> tensor<2xf32> {
   %0 = hlo.constant dense<[1.0, -2.5]> : tensor<2xf32>
   // CHECK: hlo.constant dense<"0x000080FF"> : tensor<f32>
   %1 = hlo.constant dense<0xFF800000> : tensor<f32>
+  // CHECK: hlo.constant dense<"0x0000008000000000"> : tensor<2xf32>
+  %zeros = hlo.constant dense<[-0.0, 0.0]> : tensor<2xf32>
+  // CHECK: hlo.constant dense<-0.000000e+00> : tensor<64x64xf32>
+  %equal = hlo.constant dense<-0.0> : tensor<64x64xf32>
   // CHECK: hlo.constant dense<[true, false]> : tensor<2xi1> {metadata = {op_name = "c"}}
   %2 = hlo.constant dense<[true, false]> : tensor<2xi1> {metadata = {op_name = "c"}}
   // CHECK: hlo.iota iota_dimension = 1 : tensor<2x3xi32>
