@@ -10,6 +10,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from neuronir.cache import FOLDER_VARIABLE
+from neuronir.dialects.support.diagnostics import Message, handling, passed_on
 from neuronir.threads import one_thread
 
 one_thread()
@@ -67,3 +68,15 @@ def return_memory() -> Iterator[None]:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+@pytest.fixture(autouse=True)
+def no_faults(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test in which a pass fails and the compiler goes on without it, except those marked
+    `faults`, which plant such a failure.
+    """
+    found: list[Message] = []
+    with handling(passed_on(lambda message: found.append(message) if message.fault else None)):
+        yield
+    if request.node.get_closest_marker("faults") is None:
+        assert not found, [message.render() for message in found]

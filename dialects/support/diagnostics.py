@@ -60,10 +60,21 @@ def recording(heard: list[tuple[int, str]], handler: Handler | None = None) -> H
     """Return a handler that appends (level, text) of each message to `heard`, and passes the
     message on to `handler`, by default to the current one.
     """
+
+    def look(message: Message) -> None:
+        heard.append((LEVEL_OF[message.severity], message.render()))
+
+    return passed_on(look, handler)
+
+
+def passed_on(look: Handler, handler: Handler | None = None) -> Handler:
+    """Return a handler that calls `look` with each message and passes the message on to `handler`,
+    by default to the current one.
+    """
     onwards = _handler.get() if handler is None else handler
 
     def receive(message: Message) -> None:
-        heard.append((LEVEL_OF[message.severity], message.render()))
+        look(message)
         onwards(message)
 
     return receive

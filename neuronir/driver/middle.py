@@ -392,8 +392,12 @@ def _declared(failure: RunFailure) -> bool:
 
 
 def _tell(failure: RunFailure, instead: str) -> None:
-    """Warn that an attempt failed because of a compiler bug, and what is done `instead`."""
-    if not _declared(failure):
+    """Say why an attempt failed, and what is done `instead`: a remark if the reason is declared, a
+    warning if it is a compiler bug.
+    """
+    if _declared(failure):
+        remark(f"through phase tiled: {failure.diagnostic.text}; {instead}")
+    else:
         fault(f"{failure.diagnostic.text}; {instead}", location=failure.diagnostic.location)
 
 

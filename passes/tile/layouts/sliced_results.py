@@ -4,6 +4,7 @@ Partition digits have to divide a slice in SBUF: 29 rows of 1,733 elements hold 
 no tile of 1,536. A load reads a slice from its address.
 """
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.tensor import ExtractSliceOp, InsertSliceOp
 from xdsl.ir import Block, Operation
 
@@ -47,5 +48,6 @@ def _sliced_first(use: Use) -> bool:
 def _fits(op: Operation, partition: Partition, machine: Machine) -> bool:
     """Return whether the result of an op, and operands of its shape, fit in a partition of SBUF."""
     shape = shape_of(op.results[0])
-    alike = [v for v in (*op.operands, *op.results) if shape_of(v) == shape]
+    arrays = [v for v in (*op.operands, *op.results) if isinstance(v.type, TensorType)]
+    alike = [v for v in arrays if shape_of(v) == shape]
     return all(fits(machine, shape, kind_of(v), partition) for v in alike)

@@ -15,7 +15,7 @@ from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, dense, row_major, split_at
 from neuronir.passes.lowering.layouts.views import numbers_of
 from neuronir.passes.tile.layouts.dot_plans import vector_side
-from neuronir.passes.tile.layouts.maps import cut
+from neuronir.passes.tile.layouts.maps import cut, repeats
 from neuronir.passes.tile.lower.binary import BINARIES
 from neuronir.passes.tile.lower.columns import blocks_beside, together
 from neuronir.passes.tile.lower.memory import copy
@@ -357,6 +357,13 @@ class Product:
             raise NeuronError("NIR_TIL008", "an operand of a dot does not have the required layout")
         return stride, a.size
 
+    def _copies(self, which: int) -> list[int]:
+        """Return the partitions at which the copies of an operand start, from its first one on."""
+        starts = [0]
+        for a, step in repeats(self.forms[which].partition, prod(self.shapes[which])):
+            starts = [p + i * step for p in starts for i in range(a.size)]
+        return starts
+
     def _matmuls(
         self,
         target: View,
@@ -368,14 +375,16 @@ class Product:
     ) -> None:
         s, v = self.stationary, 1 - self.stationary
         left, right = self.forms[s], self.forms[v]
-        (low, x0), (low_too, y0) = (
+        (mine, x0), (its, y0) = (
             left.locate(self.number(s, number)),
             right.locate(self.number(v, number)),
         )
-        if low != low_too:
+        starts = {mine + p for p in self._copies(s)} & {its + p for p in self._copies(v)}
+        if not starts:
             raise NeuronError(
                 "NIR_TIL008", "the operands of a dot have different layouts of the batch"
             )
+        low = min(starts)
         moving = [self._access(v, a) for a in inner]
         for i, (x, y) in enumerate(contraction):
             a = View(
