@@ -117,17 +117,20 @@ _WINDOW = re.compile(r"window=\{([^}]*)\}")
 
 
 def uncut(instrs: Sequence[Instr], shapes: dict[str, Shape]) -> list[Instr]:
-    """The instructions with a pad of its own for each convolution that cuts its input: XLA reads
-    beyond an input with negative padding. Pads dilate, too. `shapes` are those of the operands."""
+    """The instructions with a pad of its own for each convolution that cuts or dilates its input:
+    XLA reads beyond an input with negative padding, and where it exchanges operands it takes a
+    dilated dimension for groups and ends the process. `shapes` are those of the operands."""
     found: list[Instr] = []
     for instr in instrs:
         window = _WINDOW.search(instr.attributes)
-        if instr.opcode != "convolution" or window is None or "-" not in window[1]:
+        cut = window is not None and ("-" in window[1] or "lhs_dilate" in window[1])
+        if instr.opcode != "convolution" or window is None or not cut:
             found.append(instr)
             continue
         parts = dict(part.split("=") for part in window[1].split())
         labels = instr.attributes.split("dim_labels=")[1].split("_")[0]
-        around = [list(map(int, part.split("_"))) for part in parts.pop("pad").split("x")]
+        flat = "x".join("0_0" for _ in parts["size"].split("x"))
+        around = [list(map(int, part.split("_"))) for part in parts.pop("pad", flat).split("x")]
         gaps = [
             int(n) - 1 for n in parts.pop("lhs_dilate", "x".join("1" for _ in around)).split("x")
         ]
