@@ -1,34 +1,16 @@
 """The precision ladder: what each precision of a model costs, and that accuracy grows along it."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from neuronir.accuracy import Step, ladder
+from neuronir.accuracy import ladder
 from neuronir.cli import neuron_check
-from neuronir.dialects.support.compare import UNIT_ROUNDOFF
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.dialects.support.npz import load_npz, npz_bytes, numbered
-from neuronir.driver.options import CompileOptions
-from neuronir.driver.precision import ladder as rungs_of
-from neuronir.frontends.bindings import Bindings
-from neuronir.targets.registry import get_target
-from tests.corpus import CORPUS, program_args
+from neuronir.dialects.support.npz import npz_bytes
 from tests.driver.models import DENSE, dense_arguments
-
-NOISE = 1 + UNIT_ROUNDOFF["fp16"] / UNIT_ROUNDOFF["bf16"]
-"""Roundings are random. A step of which the second precision has fewer roundings in fp16, beside
-the same ones in bf16, changes each result by about the first of these types' share of the error,
-in either direction."""
-
-PAIRS = {
-    "inf1": [(0, 1), (1, 2), (2, 3)],
-    # by type, of all and of matmult; and all beside matmult in each type
-    "trn1": [(0, 2), (2, 4), (1, 3), (3, 5), (5, 6), (0, 1), (2, 3), (4, 5)],
-}
-"""Steps of a target's ladder by number, of which the second is the more accurate."""
+from tests.driver.rungs import check_ladder
 
 MIXED = """HloModule mixed
 
@@ -54,19 +36,6 @@ ENTRY main {
   ROOT r = f32[80,48] tanh(b)
 }
 """
-
-
-def check_ladder(steps: list[Step], target: str) -> None:
-    """Each step compiles, and none is less accurate than the ones that cast more or narrower."""
-    rungs = rungs_of(get_target(target).machine)
-    assert [s.options for s in steps] == [r.options for r in rungs]
-    assert [s.refused for s in steps] == [None] * len(steps)
-    for i, j in PAIRS[target]:
-        faster, better = steps[i], steps[j]
-        assert better.mean_error <= NOISE * faster.mean_error + 1e-7, (faster, better)
-        if rungs[i].precision == rungs[j].precision:  # one precision by two names
-            assert replace(better, options="") == replace(faster, options="")
-    assert all(s.time_us > 0 and s.max_error >= s.mean_error >= 0 for s in steps)
 
 
 @pytest.mark.parametrize("target", ["inf1", "trn1"])
@@ -128,44 +97,3 @@ def test_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "--fast-math fp32-cast-matmult no-fast-relayout",
         "--fast-math none",
     ]
-
-
-HLO = (
-    "batchnorm_train embed_scatter_grad flash_attn_scan hf_bert_tiny hf_distilbert hf_llama_tiny "
-    "hf_resnet_tiny lenet lenet_train_sgd lstm_scan mlp mlp_bf16 xent_grad"
-).split()
-"""Those that take less than a minute."""
-ONNX = "bert_tiny convnext_tiny distilbert gpt2_tiny llama_tiny vit_tiny wav2vec2_tiny".split()
-TENSORFLOW = (
-    "hf_bert_tiny hf_vit_tiny lenet lstm_gru sepconv_bn tf1_cond tf1_convnet tf1_grad tf1_opzoo "
-    "tf1_while"
-).split()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", HLO)
-def test_programs_of_the_corpus(name: str) -> None:
-    path = CORPUS / "hlo" / "core" / f"{name}.hlo"
-    inputs = {f"arg{i}": a for i, a in enumerate(program_args(path))}
-    check_ladder(ladder(str(path), "inf1", inputs), "inf1")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ONNX)
-def test_onnx_models_of_the_corpus(name: str) -> None:
-    path = CORPUS / "onnx" / f"{name}.onnx"
-    stored = numbered(load_npz(path.with_suffix(".ref.npz")), "arg")
-    inputs = {f"arg{i}": a for i, a in enumerate(stored)}
-    check_ladder(ladder(str(path), "inf1", inputs), "inf1")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", TENSORFLOW)
-def test_tensorflow_models_of_the_corpus(name: str) -> None:
-    path = CORPUS / "tf" / f"{name}.pb"
-    stored = numbered(load_npz(path.with_suffix(".ref.npz")), "arg")
-    about = json.loads(path.with_suffix(".json").read_text())
-    shapes = {n: a.shape for n, a in zip(about["inputs"], stored, strict=True)}
-    options = CompileOptions(bindings=Bindings(shapes, outputs=about["outputs"]))
-    inputs = {f"arg{i}": a for i, a in enumerate(stored)}
-    check_ladder(ladder(str(path), "inf1", inputs, options), "inf1")
