@@ -192,6 +192,7 @@ class _Compile:
         load: Callable[[], ModuleOp] | None = None,
         attempts: TiledPrograms | None = None,
         limit_ns: float = inf,
+        first: bool = True,
     ) -> CompiledResult:
         """Continue to a phase, with or without phase `tiled`.
 
@@ -199,7 +200,7 @@ class _Compile:
         rebuilds the module of `result` for a reproducer; by default that is the input. Raises
         SameTiles if one of the earlier `attempts` has the same tiled program, and TooSlow if the
         work of phase `virtual` takes longer than `limit_ns`, or a part of it for a long program
-        without phase `tiled`.
+        without phase `tiled` that is the `first` attempt.
         """
         module = result.module
         done: list[tuple[str, list[ModulePass]]] = []
@@ -222,7 +223,8 @@ class _Compile:
                     self.after(phase, module, text, dump=final)
             result.phase = phase
             if phase == "virtual" and limit_ns < inf:
-                limit = limit_ns if tiled else first_limit_ns(module, limit_ns)
+                shorter = first and not tiled
+                limit = first_limit_ns(module, limit_ns) if shorter else limit_ns
                 check_work(module, self.target.machine, limit)
             if phase == "tiled":
                 result.tiled = True
@@ -240,7 +242,10 @@ class _Compile:
         attempts = TiledPrograms()
 
         def compiled(
-            tiled: bool, pipelines: Mapping[str, str] | None = None, limit_ns: float = inf
+            tiled: bool,
+            pipelines: Mapping[str, str] | None = None,
+            limit_ns: float = inf,
+            first: bool = True,
         ) -> CompiledResult:
             copy = self.result(clone(result.module), result.phase)
             try:
@@ -254,6 +259,7 @@ class _Compile:
                         load=lambda: clone(result.module),
                         attempts=attempts,
                         limit_ns=limit_ns,
+                        first=first,
                     )
             except UserPassFailure:  # which ends the compile
                 release(copy.messages)

@@ -12,6 +12,7 @@ for a different reason.
 
 import re
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from math import inf, prod
 from typing import Protocol
@@ -29,7 +30,7 @@ from neuronir.driver.pass_runner import RunFailure
 from neuronir.driver.phases import TO_TILED
 from neuronir.driver.result import CompiledResult
 from neuronir.driver.same_tiles import SameTiles
-from neuronir.driver.too_slow import TooSlow
+from neuronir.driver.too_slow import TooSlow, long_ones_given_up
 from neuronir.driver.user_passes import UserPassFailure
 from neuronir.driver.weights import entry_function
 from neuronir.passes import statistics
@@ -89,11 +90,16 @@ class Compile(Protocol):
     """Compiles with or without phase `tiled`, with other pipelines by phase.
 
     Raises TooSlow if the engines' work takes longer than `limit_ns`, or a share of it for a long
-    program that is not `tiled`.
+    program that is not `tiled` and the `first` attempt.
     """
 
     def __call__(
-        self, tiled: bool, pipelines: Mapping[str, str] | None, limit_ns: float = inf, /
+        self,
+        tiled: bool,
+        pipelines: Mapping[str, str] | None,
+        limit_ns: float = inf,
+        first: bool = True,
+        /,
     ) -> "CompiledResult": ...
 
 
@@ -190,7 +196,9 @@ def _tiles_first(
         return as_failure(error)
     if other > work_ns:
         try:
-            direct = Middle(compiled(False, None), False)
+            direct = Middle(compiled(False, None, other, False), False)
+        except TooSlow as slow:
+            work_ns = slow.work_ns
         except RunFailure as failure:
             if failure.internal or isinstance(failure, UserPassFailure):
                 raise
@@ -217,7 +225,9 @@ def _direct_first(
     refused: RunFailure | None = None
     time = inf
     try:
-        direct = Middle(compiled(False, None, limit), False)
+        tiles_may_be_first = limit < inf and machine.has_control_flow and _size(module) <= LARGEST
+        with long_ones_given_up(machine) if tiles_may_be_first else nullcontext():
+            direct = Middle(compiled(False, None, limit), False)
     except TooSlow as slow:
         raise _TilesFirst(slow.work_ns) from slow
     except RunFailure as failure:

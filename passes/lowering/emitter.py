@@ -23,6 +23,7 @@ from neuronir.dialects.nc.records import shape_record, space_of
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
 from neuronir.dialects.support.location import METADATA
 from neuronir.dialects.support.names import base_name, set_hint
+from neuronir.passes.lowering.give_up import GivenUp, most_instructions
 
 
 def elements_of_dims(free: Sequence[tuple[int, int]]) -> int:
@@ -85,6 +86,8 @@ class Emitter:
         self.source: Operation | None = None
         self.unit: list[InstructionOp] | None = None  # placed for the unit being lowered
         self.origins: dict[SSAValue, Operation] = {}  # the op for which a buffer was allocated
+        self.most = most_instructions()
+        self._placed = 0
         self._locations: dict[Operation, LocationAttr] = {}  # of the instructions of each op
         self._names: dict[str, int] = {}
         self._registers: list[dict[tuple[SSAValue, int], SSAValue]] = [{}]  # of each scope
@@ -185,7 +188,13 @@ class Emitter:
     # instructions
 
     def place(self, op: Operation) -> None:
-        """Append `op` with the source of the op being lowered."""
+        """Append `op` with the source of the op being lowered.
+
+        Raises GivenUp if it is one of more ops than the caller of the compile allows.
+        """
+        self._placed += 1
+        if self.most is not None and self._placed > self.most:
+            raise GivenUp(self.most, self.scopes[0])
         if self.source is not None:
             op.location = self.source.location
             if isinstance(op, InstructionOp):

@@ -37,7 +37,11 @@ class Compiles:
         self.asked: list[object] = []
 
     def __call__(
-        self, tiled: bool, pipelines: Mapping[str, str] | None = None, limit_ns: float = inf
+        self,
+        tiled: bool,
+        pipelines: Mapping[str, str] | None = None,
+        limit_ns: float = inf,
+        first: bool = True,
     ) -> CompiledResult:
         text = pipelines["tiled"] if pipelines else ""
         room = text.split("room=")[1][:2] if "room=" in text else "80"
@@ -58,10 +62,14 @@ def fails(error: Exception) -> Compiles:
 
     class Raises(Compiles):
         def __call__(
-            self, tiled: bool, pipelines: Mapping[str, str] | None = None, limit_ns: float = inf
+            self,
+            tiled: bool,
+            pipelines: Mapping[str, str] | None = None,
+            limit_ns: float = inf,
+            first: bool = True,
         ) -> Any:
             if tiled:
                 raise error
-            return super().__call__(tiled, pipelines, limit_ns)
+            return super().__call__(tiled, pipelines, limit_ns, first)
 
     return Raises({})

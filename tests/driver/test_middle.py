@@ -250,7 +250,10 @@ def test_tiles_come_first_where_the_direct_way_is_far_behind(
     limits: list[float] = []
 
     def way(
-        tiled: bool, pipelines: Mapping[str, str] | None = None, limit_ns: float = inf
+        tiled: bool,
+        pipelines: Mapping[str, str] | None = None,
+        limit_ns: float = inf,
+        first: bool = True,
     ) -> CompiledResult:
         ways.asked.append("80" if tiled else "direct")
         if tiled and tiles_us == inf:
@@ -258,6 +261,7 @@ def test_tiles_come_first_where_the_direct_way_is_far_behind(
         limits.append(limit_ns)
         if not tiled and limit_ns < 1e6:
             raise TooSlow(1e6)
+        assert first == (tiled or limit_ns in (1e5, inf))
         return done[tiled]
 
     times = {id(done[True]): (tiles_us * 1e3, inf), id(done[False]): (2e6, inf)}
@@ -266,7 +270,7 @@ def test_tiles_come_first_where_the_direct_way_is_far_behind(
     monkeypatch.setattr(middle, "near_ns", lambda *_: 2.2e6)
     assert choose_middle(module, get_machine("trn1"), way).tiled == tiled
     assert ways.asked == asked
-    assert limits[0] == 1e5 and limits[-1] == inf
+    assert limits[0] == 1e5 and limits[-1] == (tiles_us * 1e3 if tiles_us > 1000 else inf)
 
 
 def test_tiles_come_first_sooner_where_the_direct_way_has_many_ops(
@@ -278,6 +282,22 @@ def test_tiles_come_first_sooner_where_the_direct_way_has_many_ops(
     monkeypatch.setattr(too_slow, "LONG", 2)
     assert too_slow.first_limit_ns(module, 1e6) == 2.5e5
     assert too_slow.first_limit_ns(module, inf) == inf
+
+
+def test_a_direct_path_of_very_many_ops_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lowering 140,000 instructions takes 15 s: the first ones say that tiles come first."""
+    chain = "\n".join(f"y{i + 1} = f32[128,64] tanh(y{i})" for i in range(30))
+    text = f"HloModule m\nENTRY e {{\ny0 = f32[128,64] parameter(0)\n{chain}\n"
+    text += "ROOT r = f32[128,64] negate(y30)\n}"
+    machine, options = get_machine("trn1"), replace(EXACT, compile_to="virtual", tiling="never")
+    whole = least_work_ns(compile_text(text, "trn1", options).module, machine)
+    with too_slow.long_ones_given_up(machine):
+        compile_text(text, "trn1", options)
+    monkeypatch.setattr(too_slow, "LONGEST", 20)
+    with pytest.raises(TooSlow) as found, too_slow.long_ones_given_up(machine):
+        compile_text(text, "trn1", options)
+    assert 0 < found.value.work_ns < whole
+    compile_text(text, "trn1", options)
 
 
 def test_tiles_that_came_first_and_failed_are_not_tried_again(

@@ -35,7 +35,10 @@ def test_smaller_tiles_where_they_may_be_faster(monkeypatch: pytest.MonkeyPatch)
     limits: list[float] = []
 
     def ways(
-        tiled: bool, pipelines: Mapping[str, str] | None = None, limit_ns: float = inf
+        tiled: bool,
+        pipelines: Mapping[str, str] | None = None,
+        limit_ns: float = inf,
+        first: bool = True,
     ) -> CompiledResult:
         limits.append(limit_ns)
         asked.append(pipelines["tiled"].split("room=")[1][:2] if pipelines else "80")
@@ -108,7 +111,10 @@ def test_large_programs_that_spill_are_tried_without_control_flow(
     asked: list[bool] = []
 
     def ways(
-        tiled: bool, pipelines: Mapping[str, str] | None = None, limit_ns: float = inf
+        tiled: bool,
+        pipelines: Mapping[str, str] | None = None,
+        limit_ns: float = inf,
+        first: bool = True,
     ) -> CompiledResult:
         asked.append(tiled)
         return made
