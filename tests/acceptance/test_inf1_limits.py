@@ -2,7 +2,11 @@
 compile time, versions and large inputs. Each test bears the number of its row.
 """
 
+import cProfile
+import pstats
 import time
+import tracemalloc
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -144,6 +148,63 @@ def _layers(count: int) -> str:
         return x
 
     return hlo_text(layers, [normal(32, 64), *(normal(64, 64) for _ in range(count))])
+
+
+def _convolutions(count: int) -> str:
+    def layers(x: Any, *weights: Any) -> Any:
+        for w in weights:
+            x = jax.nn.relu(conv(x, w)) + x
+        return x
+
+    return hlo_text(layers, [normal(1, 8, 8, 16), *(normal(3, 3, 16, 16) for _ in range(count))])
+
+
+def _grown(costs: dict[int, int]) -> float:
+    """By how much more than in proportion the second part of the layers costs."""
+    few, some, many = costs
+    return (costs[many] - costs[some]) / (costs[some] - costs[few]) / ((many - some) / (some - few))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("layers", "counts"), [(_layers, (8, 16, 48)), (_convolutions, (4, 8, 24))]
+)
+def test_d25_work_grows_in_proportion_to_the_model(
+    layers: Callable[[int], str], counts: tuple[int, int, int]
+) -> None:
+    """The calls of functions do not depend on the load of the machine: a walk over the whole
+    program for each of its ops shows, in all calls and in those of one function.
+    """
+    compile_text(layers(2), "inf1", MATMULT)
+    total, each = {}, {}
+    for count in counts:
+        text, profile = layers(count), cProfile.Profile()
+        profile.runcall(compile_text, text, "inf1", MATMULT)
+        table = pstats.Stats(profile).stats  # type: ignore[attr-defined]
+        each[count] = {key: calls for key, (_, calls, *_) in table.items()}
+        total[count] = sum(each[count].values())
+    assert _grown(total) < 1.15
+    few, some, many = (each[count] for count in counts)
+    steps = (counts[2] - counts[1]) / (counts[1] - counts[0])
+    more = {
+        k: n - some.get(k, 0) - steps * (some.get(k, 0) - few.get(k, 0)) for k, n in many.items()
+    }
+    assert not {k: over for k, over in more.items() if over > 0.02 * total[counts[2]]}
+
+
+@pytest.mark.slow
+def test_d25_memory_grows_in_proportion_to_the_model() -> None:
+    compile_text(_layers(2), "inf1", MATMULT)
+    peaks = {}
+    for count in (12, 24, 72):
+        text = _layers(count)
+        tracemalloc.start()
+        try:
+            compile_text(text, "inf1", MATMULT)
+            peaks[count] = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peaks[72] < 3.3 * peaks[24]
 
 
 def test_d25_compile_time_grows_with_the_model() -> None:

@@ -3,6 +3,7 @@
 Each test bears the number of its row. Shapes are those of the public layers, made small.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from benchmarks.measure import inputs_of
 from neuronir.driver import CompileOptions, compile_text
 from neuronir.driver.pass_runner import RunFailure
 from neuronir.targets.registry import get_target
@@ -29,7 +31,7 @@ def agrees(function: Callable[..., Any], *args: Array, bound: float = 0.03) -> l
     text = hlo_text(function, args)
     program = compile_text(text, "inf1", CompileOptions(auto_cast="matmult")).program
     assert program is not None
-    outputs = run(program, list(args), MACHINE).outputs
+    outputs = run(program, inputs_of(program, args), MACHINE).outputs
     for got, expected in zip(outputs, run_xla(text, args), strict=True):
         assert got.shape == expected.shape
         scale = max(1e-3, float(np.abs(expected.astype(np.float64)).max()))
@@ -71,6 +73,22 @@ def lstm(xs: Any, w: Any, u: Any, hidden: int, reverse: bool = False) -> Any:
 
     zero = jnp.zeros((xs.shape[1], hidden), xs.dtype)
     return lax.scan(step, (zero, zero), xs, reverse=reverse)[1]
+
+
+def bert_layer(heads: int) -> Callable[..., Any]:
+    """A layer of an encoder on [batch, tokens, features], with six weights."""
+
+    def layer(x: Any, wq: Any, wk: Any, wv: Any, wo: Any, up: Any, down: Any) -> Any:
+        def split(y: Any) -> Any:
+            return y.reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3)
+
+        q, k, v = split(x @ wq), split(x @ wk), split(x @ wv)
+        p = jax.nn.softmax(q @ k.transpose(0, 1, 3, 2) / q.shape[-1] ** 0.5)
+        y = x + (p @ v).transpose(0, 2, 1, 3).reshape(x.shape) @ wo
+        y = (y - y.mean(-1, keepdims=True)) / jnp.sqrt(y.var(-1, keepdims=True) + 1e-12)
+        return y + jax.nn.gelu(y @ up, approximate=False) @ down
+
+    return layer
 
 
 def test_d01_static_recurrence() -> None:
@@ -139,6 +157,33 @@ def test_d11_lstm_of_900_steps() -> None:
     agrees(lambda xs, w, u: lstm(xs, w, u, 32), *args)
 
 
+@pytest.mark.slow
+def test_d11_convolutions_of_480_by_480_in_fp16_at_batch_4() -> None:
+    """The largest images of the first release, with the layers of a classifier."""
+
+    def classifier(x: Any, *kernels: Any) -> Any:
+        for kernel in kernels[:-1]:
+            x = jax.nn.relu(conv(x, kernel, stride=2))
+        return x.mean((1, 2)) @ kernels[-1]
+
+    widths = (3, 16, 32, 64, 128)
+    kernels = [
+        normal(3, 3, i, o, scale=(9 * i / 2) ** -0.5)
+        for i, o in zip(widths, widths[1:], strict=False)
+    ]
+    arrays = (normal(4, 480, 480, 3), *kernels, normal(128, 10, scale=0.1))
+    agrees(classifier, *(a.astype(np.float16) for a in arrays), bound=0.05)
+
+
+@pytest.mark.slow
+def test_d11_an_encoder_layer_of_bert_and_an_mlp_at_batch_8() -> None:
+    """A layer of BERT base on 128 tokens, and a perceptron of its width."""
+    square = [normal(768, 768, scale=0.03, seed=i) for i in range(4)]
+    wide = [normal(768, 3072, scale=0.03), normal(3072, 768, scale=0.02)]
+    agrees(bert_layer(12), normal(8, 128, 768), *square, *wide)
+    agrees(lambda x, up, down: jax.nn.relu(x @ up) @ down, normal(8, 768), *wide)
+
+
 def test_d14_d15_one_hot_runs_on_the_device_and_is_deterministic() -> None:
     tokens = np.random.default_rng(4).integers(0, 50, (4, 12)).astype(np.int32)
     first = agrees(lambda t: jax.nn.one_hot(t, 50, dtype=jnp.float32), tokens, bound=0)
@@ -146,15 +191,26 @@ def test_d14_d15_one_hot_runs_on_the_device_and_is_deterministic() -> None:
     assert np.array_equal(first[0], again[0])
 
 
-def test_d16_takes_of_all_axes() -> None:
-    rows = np.random.default_rng(5).integers(0, 20, (3, 4)).astype(np.int32)
-    agrees(lambda t, i: jnp.take(t, i, axis=0, mode="clip"), normal(20, 32), rows, bound=0.01)
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("shape", [(3, 4), (1,), (), (2, 1, 5)])
+def test_d16_takes_of_all_axes_and_shapes(shape: tuple[int, ...], axis: int) -> None:
+    taken = np.random.default_rng(5).integers(0, 7, shape).astype(np.int32)
+    table = normal(9, 7, 8)
+    agrees(lambda t, i: jnp.take(t, i, axis=axis, mode="clip"), table, taken, bound=0)
 
 
-def test_d17_resizing() -> None:
-    agrees(
-        lambda x: jax.image.resize(x, (1, 16, 16, 8), "bilinear"), normal(1, 8, 8, 8), bound=0.02
-    )
+def test_d16_takes_of_long_and_short_tables() -> None:
+    taken = np.random.default_rng(5).integers(0, 1000, (130,)).astype(np.int32)
+    take = functools.partial(jnp.take, axis=0, mode="clip")
+    agrees(take, normal(1000, 3), taken, bound=0)
+    agrees(take, normal(1, 300), taken, bound=0)
+    agrees(take, normal(40), taken % 40, bound=0)
+
+
+@pytest.mark.parametrize("size", [(16, 16), (5, 11), (3, 8)])
+@pytest.mark.parametrize("method", ["nearest", "bilinear"])
+def test_d17_resizing(method: str, size: tuple[int, int]) -> None:
+    agrees(lambda x: jax.image.resize(x, (1, *size, 8), method), normal(1, 8, 8, 8), bound=0.02)
 
 
 def bottleneck(x: Any, a: Any, b: Any, c: Any) -> Any:
@@ -173,21 +229,11 @@ def test_e01_resnet_bottleneck_in_fp16() -> None:
     agrees(bottleneck, *(a.astype(np.float16) for a in arrays), bound=0.05)
 
 
-@pytest.mark.parametrize("batch", [1, 4, 6])
+@pytest.mark.parametrize("batch", [1, 4, 6, 8])
 def test_e02_bert_layer(batch: int) -> None:
-    def layer(x: Any, wq: Any, wk: Any, wv: Any, wo: Any, up: Any, down: Any) -> Any:
-        def heads(y: Any) -> Any:
-            return y.reshape(batch, 32, 2, 32).transpose(0, 2, 1, 3)
-
-        q, k, v = heads(x @ wq), heads(x @ wk), heads(x @ wv)
-        p = jax.nn.softmax(q @ k.transpose(0, 1, 3, 2) / 32**0.5)
-        y = x + (p @ v).transpose(0, 2, 1, 3).reshape(batch, 32, 64) @ wo
-        y = (y - y.mean(-1, keepdims=True)) / jnp.sqrt(y.var(-1, keepdims=True) + 1e-12)
-        return y + jax.nn.gelu(y @ up, approximate=False) @ down
-
     square = [normal(64, 64, scale=0.1, seed=i) for i in range(4)]
     wide = [normal(64, 256, scale=0.1), normal(256, 64, scale=0.1)]
-    agrees(layer, normal(batch, 32, 64), *square, *wide)
+    agrees(bert_layer(2), normal(batch, 32, 64), *square, *wide)
 
 
 def test_e03_heads_of_ssd_and_yolo() -> None:
