@@ -13,6 +13,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from neuronir.dialects.nc.ops import View
+from neuronir.dialects.support.errors import NeuronError
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,15 @@ def split_at(a: Atom, cuts: Iterable[int]) -> tuple[Atom, ...] | None:
         out.append(atom(c // low, low))
         low = c
     return tuple(reversed(out))
+
+
+def parts_of(a: Atom, cuts: Iterable[int]) -> tuple[Atom, ...]:
+    """Split an atom as `split_at` does. Raises NeuronError if that is impossible: to leave such an
+    atom out would compute something else."""
+    parts = split_at(a, cuts)
+    if parts is None:
+        raise NeuronError("NIR_TIL008", f"a digit {a} of a layout spans parts of dimensions")
+    return parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,6 +117,13 @@ class _Line:
         tiles = form.stride(atom(self.count // self.width, self.outer[0]))
         return step if tiles == step * self.width else None
 
+    def whole_stride(self, form: Form) -> int:
+        """Return that stride. Raises ValueError if the positions have no common distance."""
+        found = self.stride(form)
+        if found is None:
+            raise ValueError(f"{self} is in pieces in {form.free}")
+        return found
+
 
 def _line(pair: tuple[Atom, Atom], limit: int, apart: bool) -> _Line:
     """Split a dimension into tiles of at most `limit`.
@@ -188,12 +195,12 @@ class _Work:
 
     def queries(self, batch: _Batch, low: int, size: int) -> View:
         """Return some queries as a PE operand."""
-        dims = [(self.query.stride(self.q) or 0, size)]
+        dims = [(self.query.whole_stride(self.q), size)]
         return self.q.at(batch.q + self.query.number(0, low), self.depth, dims)
 
     def keys(self, batch: _Batch, low: int, size: int) -> View:
         """Return some keys as a PE operand."""
-        dims = [(self.key.stride(self.k) or 0, size)]
+        dims = [(self.key.whole_stride(self.k), size)]
         return self.k.at(batch.k + self.key.number(0, low), self.depth, dims)
 
     def values(self, batch: _Batch, low: int, size: int) -> View:
@@ -356,7 +363,7 @@ class _Block:
         """Divide the dots by the sums of the exponentials."""
         work, emitter = self.work, self.work.state.emitter
         column = work.column
-        stride = work.out.stride(column) or 0
+        stride = work.out.whole_stride(column)
         for (first, rows), source in zip(self._tiles(), sums, strict=True):
             last = replace(source, free=((1, 1),), offset=source.offset + column.size)
             inverse = View(emitter.sbuf(rows, 1, DType.F32), 0, rows, ((1, 1),))

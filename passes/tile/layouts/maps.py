@@ -12,6 +12,7 @@ from math import prod
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Operation, SSAValue
 
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.lowering.layouts.layout import Atom, atom, join, row_major, split_at
@@ -100,6 +101,15 @@ def cut(partition: Partition, shape: tuple[int, ...]) -> tuple[tuple[Atom, int, 
                 return None
             out.append((a, step * (a.stride // whole.stride), d))
     return tuple(out)
+
+
+def pieces_of(partition: Partition, shape: tuple[int, ...]) -> tuple[tuple[Atom, int, int], ...]:
+    """Split a partition as `cut` does. Raises NeuronError if a digit spans two dimensions: taken
+    for no digits, it would leave rows out."""
+    pieces = cut(partition, shape)
+    if pieces is None:
+        raise NeuronError("NIR_TIL001", "a digit on partitions spans parts of two dimensions")
+    return pieces
 
 
 def through_dims(

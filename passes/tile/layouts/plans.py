@@ -23,6 +23,7 @@ from neuronir.passes.tile.layouts.maps import (
     cut,
     everywhere,
     own,
+    pieces_of,
     positions,
     through_dims,
 )
@@ -244,10 +245,10 @@ def kept_and_reduced(
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Split the digits (size, step) of a reduction's operand on partitions into kept and reduced.
 
-    Digits that repeat the operand are kept.
+    Digits that repeat the operand are kept. Raises NeuronError if a digit spans dimensions.
     """
     reduced = ints(op, "dimensions")
-    pieces = cut(partition, shape_of(op.operands[0])) or ()
+    pieces = pieces_of(partition, shape_of(op.operands[0]))
     groups: list[list[tuple[int, int]]] = [[], []]
     for a, step, d in pieces:
         groups[d in reduced].append((a.size, step))

@@ -7,7 +7,7 @@ from xdsl.ir import Operation
 
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import ints
-from neuronir.passes.lowering.layouts.layout import Atom, atom, join, row_major, split_at
+from neuronir.passes.lowering.layouts.layout import Atom, atom, join, parts_of, row_major, split_at
 from neuronir.passes.lowering.layouts.natural import borders
 from neuronir.passes.tile.layouts.maps import (
     SLICES,
@@ -39,7 +39,7 @@ def see(op: Operation, where: Place) -> Place:
     old, new = row_major(source), row_major(result)
     edges = borders(source)
     for whole, step in where.free:
-        for a in split_at(whole, edges) or ():
+        for a in parts_of(whole, edges):
             d = next(
                 i
                 for i, (s, n) in enumerate(zip(old, source, strict=True))
@@ -73,7 +73,7 @@ def in_pieces(op: Operation, where: Place) -> bool:
     starts, steps = slice_numbers(op)
     old, edges = row_major(source), borders(source)
     for whole, _ in where.free:
-        for a in split_at(whole, edges) or ():
+        for a in parts_of(whole, edges):
             d = next(i for i, s in enumerate(old) if source[i] > 1 and s <= a.stride)
             unit, reach = a.stride // old[d], a.end // old[d]
             if source[d] == result[d] or reach - unit + 1 == source[d]:
@@ -92,7 +92,7 @@ def _sliced(where: Place, source: tuple[int, ...], result: tuple[int, ...]) -> P
     groups: list[list[tuple[Atom, int]]] = [[], []]
     for group, pairs in zip(groups, (own(where.partition, size), where.free), strict=True):
         for whole, step in pairs:
-            for a in split_at(whole, edges) or ():
+            for a in parts_of(whole, edges):
                 d = next(
                     i
                     for i, (s, n) in enumerate(zip(old, source, strict=True))

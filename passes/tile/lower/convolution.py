@@ -13,9 +13,9 @@ from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.convolution.numbers import numbers_of_op
-from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, row_major, split_at
+from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, parts_of, row_major, split_at
 from neuronir.passes.lowering.layouts.views import numbers_of
-from neuronir.passes.tile.layouts.maps import cut
+from neuronir.passes.tile.layouts.maps import pieces_of
 from neuronir.passes.tile.lower.columns import blocks_beside, together
 from neuronir.passes.tile.lower.dot import hand_on
 from neuronir.passes.tile.lower.state import Lower, register_lowering
@@ -42,7 +42,7 @@ class Convolution:
         self.image_shape, self.kernel_shape = (shape_of(v) for v in op.operands)
         self.image_steps = _steps(self.image, self.image_shape)
         self.kernel_steps = _steps(self.kernel, self.kernel_shape)
-        pieces = cut(self.form.partition, self.shape) or ()
+        pieces = pieces_of(self.form.partition, self.shape)
         self.features_on_rows = not pieces or pieces[0][2] == self.n.o_feature
         self.bank = state.machine.psum_bank_bytes // 4
 
@@ -174,7 +174,7 @@ class Convolution:
         left = [(0, 0)]
         if size > 1:
             cuts = {c for a in self.kernel.atoms() for c in (a.stride, a.end)}
-            for a in split_at(atom(size, kernel_unit), cuts) or ():
+            for a in parts_of(atom(size, kernel_unit), cuts):
                 if self.kernel.step(a):
                     continue
                 mine = self.kernel.stride(a)

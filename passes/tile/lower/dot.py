@@ -12,10 +12,18 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.interface import tiling_of
 from neuronir.dialects.tile.rules import contracting, shape_of
 from neuronir.passes.hlo.support.values import ints
-from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, dense, row_major, split_at
+from neuronir.passes.lowering.layouts.layout import (
+    Atom,
+    Form,
+    atom,
+    dense,
+    parts_of,
+    row_major,
+    split_at,
+)
 from neuronir.passes.lowering.layouts.views import numbers_of
 from neuronir.passes.tile.layouts.dot_plans import vector_side
-from neuronir.passes.tile.layouts.maps import cut, repeats
+from neuronir.passes.tile.layouts.maps import cut, pieces_of, repeats
 from neuronir.passes.tile.lower.binary import BINARIES
 from neuronir.passes.tile.lower.columns import blocks_beside, together
 from neuronir.passes.tile.lower.memory import copy
@@ -181,7 +189,7 @@ class Product:
 
     def _stationary(self) -> int:
         batch = len(ints(self.op, "lhs_batch_dims"))
-        pieces = cut(self.form.partition, self.shape) or ()
+        pieces = pieces_of(self.form.partition, self.shape)
         for _, _, d in pieces:
             if d >= batch:
                 return 0 if d in self.maps[0] else 1
@@ -253,7 +261,7 @@ class Product:
             }
             if n == 1:
                 continue
-            for a in split_at(atom(n, low), cuts) or ():
+            for a in parts_of(atom(n, low), cuts):
                 b = atom(a.size, a.stride // low * other)
                 steps = {self.forms[s].step(a) or 0, self.forms[v].step(b) or 0} - {0}
                 if len(steps) > 1:
@@ -333,7 +341,7 @@ class Product:
 
     def _on_partitions(self) -> Sequence[tuple[Atom, int, int]]:
         """Return (digit, step, dimension) of the result's digits on partitions."""
-        return cut(self.form.partition, self.shape) or ()
+        return pieces_of(self.form.partition, self.shape)
 
     def _cut_rows(self, a: Atom, border: int) -> Sequence[Atom]:
         """Split a row digit at dimensions, without its batch part."""

@@ -9,7 +9,15 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.tile.rules import combiner, shape_of
 from neuronir.passes.hlo.support.values import ints
-from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, row_major, span, split_at
+from neuronir.passes.lowering.layouts.layout import (
+    Atom,
+    Form,
+    atom,
+    parts_of,
+    row_major,
+    span,
+    split_at,
+)
 from neuronir.passes.tile.layouts.maps import repeated
 from neuronir.passes.tile.layouts.short_rows import least_sum
 from neuronir.passes.tile.lower.state import Lower
@@ -43,7 +51,7 @@ def seen_from(
             if whole.stride >= max(1, prod(result)):
                 again.append((whole.size, step))
                 continue
-            for a in split_at(whole, cuts) or ():
+            for a in parts_of(whole, cuts):
                 d = next(
                     i
                     for i, (s, n) in enumerate(zip(new, result, strict=True))
