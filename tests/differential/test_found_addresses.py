@@ -259,3 +259,22 @@ def test_windows_that_overlap_in_part(target: str, kind: str, index: str) -> Non
     places = np.random.default_rng(5).integers(-1, 6, indices)
     given = places.astype({"s16": np.int16, "u32": np.uint32}[index])
     check(lines, [values(dtype, table), given, values(dtype, updates, 1)], target=target)
+
+
+@pytest.mark.parametrize(("repeats", "n"), [(5, 513), (3, 190), (7, 129)])
+def test_repeated_updates_that_tiles_do_not_divide(repeats: int, n: int) -> None:
+    """Of 2565 windows 95 are in a tile, but the 513 updates repeat within one."""
+    text = entry(
+        "  x = f16[1,2] parameter(0)\n"
+        f"  i = u32[{repeats},{n},2] parameter(1)\n"
+        f"  r = f16[{n}] parameter(2)\n"
+        f"  u = f16[{repeats},{n}] broadcast(r), dimensions={{1}}\n"
+        "  ROOT y = f16[1,2] scatter(x, i, u), update_window_dims={}, "
+        "inserted_window_dims={0,1}, scatter_dims_to_operand_dims={0,1}, index_vector_dim=2, "
+        "to_apply=last",
+        "last {\n  a = f16[] parameter(0)\n  ROOT b = f16[] parameter(1)\n}\n",
+    )
+    rng = np.random.default_rng(1)
+    index = rng.integers(0, 3, (repeats, n, 2)).astype(np.uint32)
+    x, r = (rng.standard_normal(s).astype(np.float16) for s in ((1, 2), (n,)))
+    check(text, [x, index, r], target="trn1")

@@ -8,11 +8,12 @@ from neuronir.passes.lowering.layouts.values import Partition
 
 def covered(support: Sequence[Atom], a: Atom) -> bool | None:
     """Return whether a value with `support` varies along `a`; None if it varies along a part of
-    `a`.
+    `a`, or repeats within a round of `a` that its own factor does not divide.
     """
     for s in support:
         if a.stride < s.end and s.stride < a.end:
-            if s.stride <= a.stride and a.end <= s.end:
+            whole = s.ragged or s.end % a.reach == 0
+            if s.stride <= a.stride and a.end <= s.end and whole:
                 return True
             return None
     return False
