@@ -136,6 +136,33 @@ def test_complex_products_are_rounded_before_they_are_added() -> None:
     assert not squares.real.any()
 
 
+_PRODUCT = """product {
+  a = c64[] parameter(0)
+  b = c64[] parameter(1)
+  ROOT c = c64[] multiply(a, b)
+}
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("result", "expression"),
+    [
+        ("c64[257]", "reduce(p0, p1), dimensions={0}, to_apply=product"),
+        ("c64[1,257]", "reduce-window(p0, p1), window={size=2x1}, to_apply=product"),
+        ("c64[2,257]", "dot(p0, p0), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}"),
+    ],
+)
+def test_other_complex_products_are_rounded_alike(result: str, expression: str) -> None:
+    """The parts of each number are equal, so the real part of its square is zero."""
+    parts = np.random.default_rng(0).standard_normal(257).astype(np.float32)
+    args = [np.stack([parts + np.complex64(1j) * parts] * 2), np.ones((), np.complex64)]
+    (squares,) = run(program(result, expression, args, _PRODUCT), args)
+    assert not squares.real.any()
+    (expected,) = run_xla(program(result, expression, args, _PRODUCT), args)
+    np.testing.assert_allclose(squares, expected, rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize("bits", [(8, 7), (5, 10), (4, 3), (5, 2), (8, 0), (3, 23)])
 def test_reduce_precision(bits: tuple[int, int]) -> None:
     rng = np.random.default_rng(0)

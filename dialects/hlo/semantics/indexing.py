@@ -199,7 +199,7 @@ def combine_at(
         for result, update in zip(results, updates, strict=True):
             result[flat[last]] = update[last]
         return
-    ufunc = reducer.ufunc
+    ufunc = reducer.ufunc(results[0].dtype)
     if ufunc is not None and len(results) == 1 and results[0].dtype not in NARROW_FLOATS:
         ufunc.at(results[0], flat, updates[0])
         return

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from neuronir.dialects.hlo.semantics.convert import convert
-from neuronir.dialects.hlo.semantics.numeric import Array, accumulator, is_integer
+from neuronir.dialects.hlo.semantics.numeric import Array, accumulator, is_complex, is_integer
 
 # Integer products up to this magnitude are exact in f64, where BLAS is far faster.
 _EXACT_IN_F64 = 2**53
@@ -28,7 +28,21 @@ def matmul(lhs: Array, rhs: Array, dtype: np.dtype[Any]) -> Array:
             return np.asarray(exact).astype(np.int64).astype(dtype)
     if dtype == np.bool_:
         return np.asarray(np.matmul(lhs.astype(np.float32), rhs.astype(np.float32)) != 0)
+    if is_complex(dtype):
+        return _complex_matmul(lhs, rhs, dtype)
     return np.asarray(np.matmul(convert(lhs, dtype), convert(rhs, dtype)))
+
+
+def _complex_matmul(lhs: Array, rhs: Array, dtype: np.dtype[Any]) -> Array:
+    """Multiply parts in f64, where products of f32 are exact: BLAS may fuse what it adds, which
+    depends on the processor."""
+    a, b, c, d = (np.asarray(x, np.float64) for x in (lhs.real, lhs.imag, rhs.real, rhs.imag))
+    result = np.empty(
+        (*np.broadcast_shapes(a.shape[:-2], c.shape[:-2]), a.shape[-2], c.shape[-1]), dtype
+    )
+    result.real = np.matmul(a, c) - np.matmul(b, d)
+    result.imag = np.matmul(a, d) + np.matmul(b, c)
+    return result
 
 
 def dot(

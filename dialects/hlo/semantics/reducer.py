@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from neuronir.dialects.hlo.semantics.numeric import Array, is_float
+from neuronir.dialects.hlo.semantics.numeric import Array, is_complex, is_float
 
 _UFUNCS: dict[str, np.ufunc] = {
     "add": np.add,
@@ -31,10 +31,14 @@ class Reducer:
     function: Callable[..., tuple[Array, ...]]
     kind: str | None = None
 
-    @property
-    def ufunc(self) -> np.ufunc | None:
-        """Return numpy's function of this kind, or None if it has none."""
-        return _UFUNCS.get(self.kind) if self.kind is not None else None
+    def ufunc(self, dtype: np.dtype[Any]) -> np.ufunc | None:
+        """Return numpy's function of this kind for elements of `dtype`, or None if it has none.
+
+        Products of complex numbers have none: numpy's depend on the processor.
+        """
+        if self.kind is None or (self.kind == "multiply" and is_complex(dtype)):
+            return None
+        return _UFUNCS.get(self.kind)
 
     def apply(self, left: Sequence[Array], right: Sequence[Array]) -> tuple[Array, ...]:
         """Combine left with right elementwise."""

@@ -20,8 +20,8 @@ def reduce(
     Single-op combiners on bf16 or f16 accumulate in f32, as in XLA's CPU backend. Other combiners
     are applied pairwise to neighbours, in order, so they need only be associative.
     """
-    if len(inputs) == 1 and reducer.ufunc is not None:
-        return (_reduce_known(inputs[0], init_values[0], dimensions, reducer.ufunc),)
+    if len(inputs) == 1 and (ufunc := reducer.ufunc(inputs[0].dtype)) is not None:
+        return (_reduce_known(inputs[0], init_values[0], dimensions, ufunc),)
     kept = [i for i in range(inputs[0].ndim) if i not in set(dimensions)]
     shape = tuple(inputs[0].shape[i] for i in kept)
     count = prod(inputs[0].shape[i] for i in dimensions)

@@ -45,10 +45,10 @@ def reduce_window(
     over 2k. This keeps the order of the elements, so the combiner need only be associative. If the
     window has several dimensions it must also be commutative, as HLO requires.
     """
-    if len(inputs) == 1 and reducer.ufunc is not None:
+    if len(inputs) == 1 and (ufunc := reducer.ufunc(inputs[0].dtype)) is not None:
         neutral = identity(reducer.kind, inputs[0].dtype)
         if neutral is not None:
-            return (_known_windows(inputs[0], init_values[0], neutral, window, reducer),)
+            return (_known_windows(inputs[0], init_values[0], neutral, window, ufunc),)
     values = [window.padded(x, np.zeros((), x.dtype)) for x in inputs]
     valid = window.padded(np.ones(inputs[0].shape, np.bool_), np.zeros((), np.bool_))
 
@@ -70,11 +70,9 @@ def reduce_window(
 
 
 def _known_windows(
-    x: Array, init_value: Array, neutral: Array, window: PoolWindow, reducer: Reducer
+    x: Array, init_value: Array, neutral: Array, window: PoolWindow, ufunc: np.ufunc
 ) -> Array:
     wide = accumulator(x.dtype)
-    ufunc = reducer.ufunc
-    assert ufunc is not None
     values = window.padded(cast(x, wide), cast(neutral, wide))
     (result,) = _all_windows([values], window, lambda a, b: [np.asarray(ufunc(a[0], b[0]))])
     return cast(np.asarray(ufunc(cast(np.asarray(init_value), wide), result)), x.dtype)
