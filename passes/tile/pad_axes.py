@@ -24,6 +24,7 @@ from neuronir.passes.statistics import record
 from neuronir.passes.tile.awkward import Dim, padded_sizes
 from neuronir.passes.tile.fit import programs
 from neuronir.passes.tile.fuse import machine_of
+from neuronir.passes.tile.long_rows import mark_margins
 from neuronir.passes.tile.numbers import number_of
 from neuronir.passes.tile.pad_rows import pad_rows
 from neuronir.passes.tile.padding_values import UNKNOWN, of_elements, of_reduction
@@ -44,6 +45,9 @@ class TilePadAxesPass(ModulePass):
     Rows of batched dots that are reduced, such as the 49 rows of attention in windows, are padded
     to 64 or 32, so that several dots of the batch are on all partitions. The padding ends behind
     the next dots.
+
+    Pads of an argument that is one long row, and slices of a long row, are marked as parts of
+    transfers.
     """
 
     name = "tile-pad-axes"
@@ -55,6 +59,7 @@ class TilePadAxesPass(ModulePass):
         load_rules()
         machine = machine_of(op, self.target, self.name)
         for function in programs(op):
+            record(self.name, "long rows", mark_margins(function.body.block, machine.partitions))
             pad_block(function.body.block, machine)
             pad_rows(function.body.block, machine)
 

@@ -8,7 +8,12 @@ from xdsl.ir import Operation
 from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.tile.rules import shape_of
-from neuronir.passes.hlo.decompositions.row_sorts import SORT_PAIRS, SORT_ROWS
+from neuronir.passes.hlo.decompositions.row_networks import (
+    BITONIC,
+    SORT_PAIRS,
+    SORT_ROWS,
+    flag,
+)
 from neuronir.passes.hlo.decompositions.row_tops import TOP_CODES, TOP_ROWS
 from neuronir.passes.hlo.decompositions.searches import FIRST_MATCH
 
@@ -50,4 +55,6 @@ def row_passes(op: CompositeOp) -> float:
     if op.kind.data == FIRST_MATCH:
         return 3.0
     steps = (shape_of(op.operands[0])[axis_of(op)] - 1).bit_length()
+    if flag(op.params, BITONIC):
+        return 3.0 * len(op.operands) * steps
     return 1.5 * len(op.operands) * steps * (steps + 1)

@@ -10,7 +10,7 @@ from neuronir.dialects.support.loops import is_body
 from neuronir.dialects.tile.interface import tiling_of
 from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
 from neuronir.passes.hlo.support.build import Emitter
-from neuronir.passes.hlo.support.values import element, ints, tensor
+from neuronir.passes.hlo.support.values import element, integer, ints, tensor
 from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.tile.group import is_cast, is_view, root_of
 
@@ -82,8 +82,21 @@ def _of_slices(op: Operation, part: Operation, along: int) -> SSAValue:
 
 
 def _slice(build: Emitter, value: SSAValue, along: int, first: int, end: int) -> SSAValue:
-    """Slice a value; a broadcast along the dimension becomes a smaller broadcast."""
+    """Slice a value.
+
+    A broadcast along the dimension becomes a smaller broadcast, and a slice of one operand of a
+    concatenation is taken from that operand.
+    """
     shape = shape_of(value)
+    if isinstance(value, OpResult) and value.op.name == "hlo.concatenate":
+        low = 0
+        for piece in value.op.operands:
+            high = low + shape_of(piece)[along]
+            if integer(value.op, "dimension") == along and low <= first and end <= high:
+                return _slice(build, piece, along, first - low, end - low)
+            low = high
+    if first == 0 and end == shape[along]:
+        return value
     owner = value.owner
     if isinstance(value, OpResult) and value.op.name == "hlo.broadcast" and is_view(value.op):
         assert isinstance(owner, Operation)

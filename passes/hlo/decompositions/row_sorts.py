@@ -9,28 +9,32 @@ in the row.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, IntegerType, TupleType, f32, i1, i32
+from xdsl.dialects.builtin import IntegerType, f32, i32
 from xdsl.ir import (
     Attribute,
     Block,
     BlockArgument,
     Operation,
     OpResult,
-    Region,
     SSAValue,
-    TypeAttribute,
 )
 
-from neuronir.dialects.hlo.attributes import i64_array, i64_attr, string_attr
 from neuronir.dialects.support.dtypes import byte_size, is_float, is_integer, is_pred, is_unsigned
-from neuronir.passes.hlo.composites.region import cut, wrap
 from neuronir.passes.hlo.decompositions import sorting
 from neuronir.passes.hlo.decompositions.counts import counts_along
+from neuronir.passes.hlo.decompositions.spread_sorts import (
+    LONGEST,
+    LONGEST_OF_PAIRS,
+    cycles_of_pairs,
+    sorted_pairs,
+    sorted_words,
+    width_of_pairs,
+    width_of_words,
+)
 from neuronir.passes.hlo.decompositions.total_order import from_key, key_of
-from neuronir.passes.hlo.support.build import OP_CLASSES, Emitter, property_attr
+from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import (
     constant,
     element,
@@ -39,25 +43,11 @@ from neuronir.passes.hlo.support.values import (
     producer,
     shape,
     string,
-    tensor,
 )
 from neuronir.passes.hlo.support.walk import COMPOSITE, Rule
 
-SORT_ROWS = "sort_rows"
-"""sort_rows(x): sort the s32 values of each row (the last dimension) in ascending order."""
-SORT_PAIRS = "sort_pairs"
-"""sort_pairs(x, y, ...): sort y by x, and by y where x is equal.
-
-The values are integers in f32: x has 24 bits and a sign, y is from 0 to 2^24. Further operands of
-type s32 are permuted like y. The result is then y in s32, with each of them appended along the
-rows.
-"""
-LONGEST_PAIR = 2048
-"""Limit of elements of a row of pairs: the exchange mask is in PSUM."""
 _GATHERED = 20
 """Time to gather one element, in ns."""
-LONGEST = 8192
-"""Limit of elements of a row: a network needs three buffers of them."""
 _INFINITY = 0x7F800000
 _QUIET_NAN = 0x7FC00000
 
@@ -99,19 +89,21 @@ def _with_places(op: Operation, e: Emitter) -> SSAValue | None:
         index = turned.operands[0]
     else:
         turned = None
-    if not counts_along(index, axis) or not _short(dims, n, 0):
+    if not counts_along(index, axis) or not _worth_pairs(dims, n, 0):
         return None
     x = op.operands[0]
     if _order(op.regions[0].block, is_float(element(x))) is None or byte_size(element(x)) > 4:
         return None
     last = [d for d in range(len(dims)) if d != axis] + [axis]
     back = [last.index(d) for d in range(len(dims))]
-    rows = e.transpose(x, last)
+    width = width_of_pairs(prod(dims) // n, n, 0)
+    rows = _widened(e.transpose(x, last), width, e)
     key = sorting.key_by(op.regions[0].block, [rows, rows], e)
     values = _sorted(op, e)
     if key is None or values is None:
         return None
-    places = _places(sort_pairs(*_pairs(key, e), [], e), n, e)
+    (low,) = sorted_pairs(*_pairs(key, n, e), [], e)
+    places = _narrowed(_places(low, n, e), n, e)
     if turned is not None:
         places = e.binary("subtract", e.fill_like(n - 1, places), places)
     places = e.convert(places, element(op.operands[1]))
@@ -124,31 +116,50 @@ def _carried(op: Operation, e: Emitter) -> SSAValue | None:
     n = dims[axis]
     counted = [counts_along(v, axis) for v in op.operands]
     moved = [not c and i in _read(op) for i, c in enumerate(counted)]
-    if not _short(dims, n, moved.count(True)):
+    if not _worth_pairs(dims, n, moved.count(True)):
         return None
     if any(byte_size(element(v)) > 4 for v in op.operands):
         return None
     last = [d for d in range(len(dims)) if d != axis] + [axis]
     back = [last.index(d) for d in range(len(dims))]
-    arrays = [e.transpose(v, last) for v in op.operands]
+    width = width_of_pairs(prod(dims) // n, n, moved.count(True))
+    arrays = [_widened(e.transpose(v, last), width, e) for v in op.operands]
     key = sorting.key_by(op.regions[0].block, arrays, e)
     if key is None:
         return None
     words = [as_word(a, e) for a, m in zip(arrays, moved, strict=True) if m]
-    done = sort_pairs(*_pairs(key, e), words, e)
-    parts = []
-    for k in range(1 + len(words)):
-        starts, limits = [0] * len(dims), list(shape(key))
-        starts[-1], limits[-1] = k * n, (k + 1) * n
-        parts.append(e.slice(done, starts, limits))
-    places = _places(parts.pop(0), n, e)
+    low, *parts = sorted_pairs(*_pairs(key, n, e), words, e)
+    places = _places(low, n, e)
     out = []
     for array, count, move in zip(arrays, counted, moved, strict=True):
         if count:
             out.append(e.convert(places, element(array)))
         else:
             out.append(of_word(parts.pop(0), element(array), e) if move else array)
-    return e.tuple([e.transpose(v, back) for v in out])
+    return e.tuple([e.transpose(_narrowed(v, n, e), back) for v in out])
+
+
+def _widened(rows: SSAValue, width: int, e: Emitter) -> SSAValue:
+    """Return rows that are padded at the end to `width` elements."""
+    *front, n = shape(rows)
+    if n == width:
+        return rows
+    edge = [0] * len(front)
+    return e.pad(rows, e.scalar(0, element(rows)), [*edge, 0], [*edge, width - n])
+
+
+def _narrowed(rows: SSAValue, n: int, e: Emitter) -> SSAValue:
+    """Return the first `n` elements of rows."""
+    *front, width = shape(rows)
+    return rows if n == width else e.slice(rows, [0] * (len(front) + 1), [*front, n])
+
+
+def _behind(keys: SSAValue, n: int, largest: int, e: Emitter) -> SSAValue:
+    """Return keys of rows with the largest key at all positions from `n` on."""
+    if shape(keys)[-1] == n:
+        return keys
+    place = e.iota(shape(keys), len(shape(keys)) - 1, i32)
+    return e.select(e.compare_number(place, n, "LT"), keys, e.fill_like(largest, keys))
 
 
 def _read(op: Operation) -> set[int]:
@@ -182,76 +193,34 @@ def of_word(words: SSAValue, type_: Attribute, e: Emitter) -> SSAValue:
     return e.bitcast(e.convert(words, IntegerType(8 * size)), type_)
 
 
-def _short(dims: Sequence[int], n: int, carried: int) -> bool:
-    """Return whether a sorting network of pairs takes such rows and is the fastest method."""
-    return 2 <= n <= LONGEST_PAIR and 0 not in dims and _worth_pairs(prod(dims) // n, n, carried)
+def _worth_pairs(dims: Sequence[int], n: int, carried: int) -> bool:
+    """Return whether a sorting network of pairs takes such rows and is the fastest method.
+
+    Comparing all pairs takes twelve passes over all pairs, which are on all partitions, and a
+    gather of each carried operand.
+    """
+    if not 2 <= n <= LONGEST_OF_PAIRS or 0 in dims:
+        return False
+    rows = prod(dims) // n
+    network = cycles_of_pairs(rows, n, carried)
+    return network < 12 * rows * n * n // 128 + _GATHERED * carried * rows * n
 
 
-def _pairs(key: SSAValue, e: Emitter) -> tuple[SSAValue, SSAValue]:
+def _pairs(key: SSAValue, n: int, e: Emitter) -> tuple[SSAValue, SSAValue]:
     """Return the operands of `sort_pairs` for s32 keys: the upper bits, and the lower bits with the
-    position.
+    position. Positions from `n` on are sorted behind the others.
     """
     dims = shape(key)
     count = 1 << (dims[-1] - 1).bit_length()
     high = e.convert(e.binary_number("shift_right_arithmetic", key, 8), f32)
     low = e.binary_number("multiply", e.binary_number("and", key, 255), count)
     place = e.iota(dims, len(dims) - 1, i32)
-    return high, e.convert(e.binary("add", low, place), f32)
+    return _behind(high, n, 2**23, e), e.convert(e.binary("add", low, place), f32)
 
 
 def _places(done: SSAValue, n: int, e: Emitter) -> SSAValue:
     """Return the positions in sorted words, in s32."""
     return e.binary_number("and", e.convert(done, i32), (1 << (n - 1).bit_length()) - 1)
-
-
-def _worth_pairs(rows: int, n: int, carried: int) -> bool:
-    """Return whether a network is faster than comparing all pairs.
-
-    A network takes eleven passes over half a row for each step, and three more for each carried
-    operand. Comparing all pairs takes twelve passes over all pairs, which are on all partitions,
-    and a gather of each carried operand.
-    """
-    steps = (n - 1).bit_length()
-    groups = -(-rows // 128)
-    network = groups * steps * (steps + 1) // 2 * ((11 + 3 * carried) * n // 2 + 500)
-    return network < 12 * rows * n * n // 128 + _GATHERED * carried * rows * n
-
-
-def sort_pairs(high: SSAValue, low: SSAValue, carried: Sequence[SSAValue], e: Emitter) -> SSAValue:
-    """Build the composite `sort_pairs`."""
-    scalar = tensor((), f32)
-    given = [high, low, *carried]
-    block = Block(arg_types=[t for v in given for t in [tensor((), element(v))] * 2])
-    a, b, c, d = block.args[:4]
-    assert a.type == scalar
-
-    def compare(x: SSAValue, y: SSAValue, direction: str) -> Operation:
-        return OP_CLASSES["hlo.compare"].create(
-            operands=[x, y],
-            result_types=[tensor((), i1)],
-            properties={"direction": string_attr(direction)},
-        )
-
-    less, same, lower = compare(a, b, "LT"), compare(a, b, "EQ"), compare(c, d, "LT")
-    both = OP_CLASSES["hlo.and"].create(
-        operands=[same.results[0], lower.results[0]], result_types=[tensor((), i1)]
-    )
-    first = OP_CLASSES["hlo.or"].create(
-        operands=[less.results[0], both.results[0]], result_types=[tensor((), i1)]
-    )
-    end = OP_CLASSES["hlo.return"].create(operands=first.results)
-    block.add_ops([less, same, lower, both, first, end])
-    axis = len(shape(high)) - 1
-    types = TupleType(ArrayAttr([cast(TypeAttribute, v.type) for v in given]))
-    properties = {"dimension": i64_attr(axis), "is_stable": property_attr(False)}
-    done = e.emit("sort", given, types, properties, [Region(block)])
-    found = e.tuple_element(done, 1)
-    if carried:
-        rest = [e.tuple_element(done, 2 + k) for k in range(len(carried))]
-        found = e.concatenate([e.convert(found, i32), *rest], axis)
-    part = cut(found, given)
-    assert part is not None  # created above
-    return wrap(part, SORT_PAIRS, {"axes": i64_array([axis])})
 
 
 def _sorted(op: Operation, e: Emitter) -> SSAValue | None:
@@ -263,30 +232,16 @@ def _sorted(op: Operation, e: Emitter) -> SSAValue | None:
     if order is None:
         return None
     last = [d for d in range(len(dims)) if d != axis] + [axis]
-    rows = e.transpose(x, last)
+    n = dims[axis]
+    width = width_of_words(prod(dims) // n, n)
+    rows = _widened(e.transpose(x, last), width, e)
     words = _words(rows, order, e)
     if words is None:
         return None
-    done = _numbers(sort_rows(words, e), rows, order, e)
+    words = _behind(words, n, 2**31 - 1, e)
+    found = _numbers(sorted_words(words, e), rows, order, e)
+    done = _narrowed(found, n, e)
     return e.transpose(done, [last.index(d) for d in range(len(dims))])
-
-
-def sort_rows(words: SSAValue, e: Emitter) -> SSAValue:
-    """Build the composite `sort_rows`."""
-    scalar = tensor((), i32)
-    block = Block(arg_types=[scalar, scalar])
-    less = OP_CLASSES["hlo.compare"].create(
-        operands=block.args,
-        result_types=[tensor((), i1)],
-        properties={"direction": string_attr("LT")},
-    )
-    block.add_ops([less, OP_CLASSES["hlo.return"].create(operands=less.results)])
-    axis = len(shape(words)) - 1
-    properties = {"dimension": i64_attr(axis), "is_stable": property_attr(False)}
-    done = e.emit("sort", [words], words.type, properties, [Region(block)])
-    part = cut(done, [words])
-    assert part is not None  # created above
-    return wrap(part, SORT_ROWS, {"axes": i64_array([axis])})
 
 
 def _order(block: Block, floats: bool) -> _Order | None:

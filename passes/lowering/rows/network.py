@@ -22,12 +22,15 @@ def row_size(n: int) -> int:
     return 1 << (n - 1).bit_length()
 
 
-def comparisons(size: int) -> Iterator[tuple[int, bool]]:
-    """Return (distance, whether the other half is reversed) of each step, for a row of `size`."""
-    block = 2
+def comparisons(size: int, bitonic: bool = False) -> Iterator[tuple[int, bool]]:
+    """Return (distance, whether the other half is reversed) of each step, for a row of `size`.
+
+    A `bitonic` row is only merged: no half of it is reversed.
+    """
+    block = size if bitonic else 2
     while block <= size:
         distance = block // 2
-        yield distance, True
+        yield distance, not bitonic
         while distance > 1:
             distance //= 2
             yield distance, False
@@ -71,12 +74,19 @@ def new_words(emitter: Emitter, partitions: int, elements: int, dtype: DType = D
     return Words(View(buffer, 0, partitions, ((1, elements),)))
 
 
-def sort_words(emitter: Emitter, source: Words, target: Words, size: int, elements: int) -> None:
+def sort_words(
+    emitter: Emitter,
+    source: Words,
+    target: Words,
+    size: int,
+    elements: int,
+    bitonic: bool = False,
+) -> None:
     """Sort rows of `size` values, a power of two from 2 on, of `elements` in total.
 
     `source` and `target` are different buffers; `source` is unchanged.
     """
-    steps = list(comparisons(size))
+    steps = list(comparisons(size, bitonic))
     partitions = target.view.partitions
     spare = new_words(emitter, partitions, elements) if len(steps) > 1 else target
     here = source
@@ -101,11 +111,13 @@ def sort_pair_words(
     size: int,
     elements: int,
     carried: Sequence[Words] = (),
+    keys: Words | None = None,
+    bitonic: bool = False,
 ) -> None:
     """Sort rows of `size` pairs of integers in fp32 by the first value, then by the second.
 
-    The first values are multiples of SCALE. `target` receives the second values. `carried` are s32
-    words that are permuted in the same way, in place.
+    The first values are multiples of SCALE. `target` receives the second values, and `keys` the
+    first ones. `carried` are s32 words that are permuted in the same way, in place.
     """
     partitions = target.view.partitions
 
@@ -116,9 +128,9 @@ def sort_pair_words(
     apart = View(emitter.psum(partitions, elements // 2), 0, partitions, half)
     change = View(emitter.psum(partitions, elements // 2, DType.I32), 0, partitions, half)
     other = room().part(0, [(1, elements // 2)])
-    spare = (room(), room()), (room(), target)
+    spare = (room(), room()), (keys or room(), target)
     before = [new_words(emitter, partitions, elements // 2).view for _ in carried[:1]]
-    steps = list(comparisons(size))
+    steps = list(comparisons(size, bitonic))
     here = source
     for i, (distance, turned) in enumerate(steps):
         there = spare[(len(steps) - i) % 2]
@@ -132,7 +144,9 @@ def sort_pair_words(
         emitter.tensor_tensor(AluOp.SUBTRACT, mine[0], a1, a2)
         emitter.tensor_tensor(AluOp.SUBTRACT, mine[1], b2, b1)
         emitter.tensor_tensor(AluOp.IS_GT, mine[2], mine[0], mine[1])
-        columns = [(1, b1, b2)] if i + 1 == len(steps) else [(0, a1, a2), (1, b1, b2)]
+        columns = [(0, a1, a2), (1, b1, b2)]
+        if keys is None and i + 1 == len(steps):
+            del columns[0]
         for which, one, other_one in columns:
             for at, dims, stays, comes in (
                 (0, lower, one, other_one),

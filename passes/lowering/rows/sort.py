@@ -7,7 +7,8 @@ from math import prod
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.nc.enums import AluOp, DType, Engine
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.passes.hlo.decompositions.row_sorts import LONGEST_PAIR
+from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.decompositions.row_networks import BITONIC, KEYS, LONGEST_PAIR, flag
 from neuronir.passes.lowering.emitter import Emitter
 from neuronir.passes.lowering.layouts.layout import (
     Atom,
@@ -33,10 +34,17 @@ from neuronir.passes.lowering.rows.top import form_of_rows
 from neuronir.passes.lowering.state import Lowering
 
 
-def sort_form(emitter: Emitter, form: Form, whole: Atom, target: Form | None = None) -> Form:
+def sort_form(
+    emitter: Emitter,
+    form: Form,
+    whole: Atom,
+    target: Form | None = None,
+    bitonic: bool = False,
+) -> Form:
     """Return a copy of s32 values with each row, along the digit `whole`, sorted.
 
-    The copy is `target`, on the same partitions, or a new buffer.
+    The copy is `target`, on the same partitions, or a new buffer. `bitonic` rows, of a power of two
+    elements, are merged.
     """
     wanted = target or form
     rows = [
@@ -73,7 +81,7 @@ def sort_form(emitter: Emitter, form: Form, whole: Atom, target: Form | None = N
         words, result = Words(target.at(0, partitions, ((1, count * size),))), target
     else:
         words, result = packed()
-    sort_words(emitter, source, words, size, count * size)
+    sort_words(emitter, source, words, size, count * size, bitonic)
     if target is None or result is target:
         return result
     _copy(emitter, result, target)
@@ -91,11 +99,13 @@ def sort_pair_forms(
     whole: Atom,
     target: Form | None = None,
     carried: Sequence[Carried] = (),
+    keys: Form | None = None,
+    bitonic: bool = False,
 ) -> Form:
     """Return the second values of pairs of integers in fp32, sorted along the digit `whole`.
 
-    The copy is `target`, on the same partitions, or a new buffer. `carried` is permuted in the same
-    way.
+    The copy is `target`, on the same partitions, or a new buffer; `keys` receives the first values.
+    `carried` is permuted in the same way. `bitonic` rows, of a power of two elements, are merged.
     """
     wanted = target or low
     ends = {c for f in (high, low, *sum(carried, ())) for a, _ in f.free for c in (a.stride, a.end)}
@@ -110,7 +120,7 @@ def sort_pair_forms(
         buffer = emitter.sbuf(partitions, prod(a.size for a in every), DType.F32)
         target = Form(buffer, low.partition, join(dense(every)), copies=low.copies)
     if any(a.ragged for a in rows):
-        _sort_ragged_pairs(emitter, high, low, rows, whole, target, carried)
+        _sort_ragged_pairs(emitter, high, low, rows, whole, target, carried, keys, bitonic)
         return target
     inner, outer = _some(rows, max(1, LONGEST_PAIR // row_size(whole.size)))
     for number in numbers_of(outer):
@@ -119,7 +129,10 @@ def sort_pair_forms(
             (_part(a, number, [*inner, whole]), _part(b, number, [*inner, whole]))
             for a, b in carried
         ]
-        _sort_some_pairs(emitter, parts[0], parts[1], parts[2], inner, whole, others)
+        first = None if keys is None else _part(keys, number, [*inner, whole])
+        _sort_some_pairs(
+            emitter, parts[0], parts[1], parts[2], inner, whole, others, first, bitonic
+        )
     return target
 
 
@@ -131,6 +144,8 @@ def _sort_ragged_pairs(
     whole: Atom,
     target: Form,
     carried: Sequence[Carried],
+    keys: Form | None,
+    bitonic: bool,
 ) -> None:
     """Sort rows of which the last ones are on fewer partitions, in copies that fill them all."""
     digits = [*rows, whole]
@@ -156,7 +171,12 @@ def _sort_ragged_pairs(
     results += [(copy_of(out, DType.I32), out) for _, out in carried]
     first, *others = (filled(copy) for copy, _ in results)
     pairs = list(zip(copies[2:], others, strict=True))
-    sort_pair_forms(emitter, copies[0], copies[1], atom(whole.size, 1), first, pairs)
+    sorted_keys = None
+    if keys is not None:
+        results.append((copy_of(keys, DType.F32), keys))
+        sorted_keys = filled(results[-1][0])
+    row = atom(whole.size, 1)
+    sort_pair_forms(emitter, copies[0], copies[1], row, first, pairs, sorted_keys, bitonic)
     for copy, out in results:
         _copy(emitter, copy, out)
 
@@ -191,6 +211,8 @@ def _sort_some_pairs(
     rows: Sequence[Atom],
     whole: Atom,
     carried: Sequence[Carried],
+    keys: Form | None,
+    bitonic: bool,
 ) -> None:
     count, size = prod(a.size for a in rows), row_size(whole.size)
     # rows of repeated keys may lie on more partitions than those of the result
@@ -217,8 +239,14 @@ def _sort_some_pairs(
     emitter.tensor_scalar(every, every, AluOp.MULTIPLY, SCALE)
     words, result = packed()
     first, second, *others = sources
-    sort_pair_words(emitter, (first, second), words, size, count * size, others)
+    pair = None if keys is None else packed()
+    firsts = None if pair is None else pair[0]
+    sort_pair_words(emitter, (first, second), words, size, count * size, others, firsts, bitonic)
     _copy(emitter, result, target)
+    if keys is not None and pair is not None:
+        view = pair[0].view
+        emitter.tensor_scalar(view, view, AluOp.MULTIPLY, 1 / SCALE)
+        _copy(emitter, pair[1], keys)
     for where, (_, out) in zip(moved[2:], carried, strict=True):
         _copy(emitter, where, out)
 
@@ -234,7 +262,8 @@ def lower_sort_rows(state: Lowering, op: CompositeOp) -> bool:
     form, n = form_of_rows(state, op.operands[0])
     shape = state.shape(op.results[0])
     result = new_value((prod(shape[:-1]), n), state.dtype(op.results[0]))
-    result.forms.append(sort_form(state.emitter, form, atom(n, 1)))
+    merged = flag(op.params, BITONIC)
+    result.forms.append(sort_form(state.emitter, form, atom(n, 1), bitonic=merged))
     state.set(op.results[0], reshape(result, shape))
     return True
 
@@ -257,16 +286,12 @@ def part_of_rows(form: Form, width: int, n: int, which: int) -> Form:
 def lower_sort_pairs(state: Lowering, op: CompositeOp) -> bool:
     """Lower a sort of rows of pairs, which are moved to the free axis.
 
-    Carried operands follow the second values in the result.
+    The keys and carried operands follow the second values in the result.
     """
     (high, n), (low, _), *others = (form_of_rows(state, v) for v in op.operands)
     *front, width = state.shape(op.results[0])
     dtype = state.dtype(op.results[0])
     result = new_value((prod(front), width), dtype)
-    if not others:
-        result.forms.append(sort_pair_forms(state.emitter, high, low, atom(n, 1)))
-        state.set(op.results[0], reshape(result, (*front, width)))
-        return True
 
     def wider(a: Atom) -> Atom:
         return Atom(a.size, a.stride // n * width, a.unit // n * width, a.extent)
@@ -276,17 +301,28 @@ def lower_sort_pairs(state: Lowering, op: CompositeOp) -> bool:
     buffer = state.emitter.sbuf(low.partitions, prod(a.size for a in free), dtype)
     mine = tuple((wider(a), step) for a, step in low.partition)
     out = Form(buffer, mine, join(dense(free)), copies=low.copies)
-    sort_carried(state.emitter, high, low, [form for form, _ in others], out, n)
+    sort_columns(state.emitter, op, high, low, [form for form, _ in others], out)
     result.forms.append(out)
     state.set(op.results[0], reshape(result, (*front, width)))
     return True
 
 
-def sort_carried(
-    emitter: Emitter, high: Form, low: Form, carried: Sequence[Form], out: Form, n: int
+def sort_columns(
+    emitter: Emitter,
+    op: CompositeOp,
+    high: Form,
+    low: Form,
+    carried: Sequence[Form],
+    out: Form,
 ) -> None:
-    """Sort rows of `n` pairs into a copy of s32 rows, followed by the carried operands."""
-    width = n * (1 + len(carried))
-    target, *others = (part_of_rows(out, width, n, k) for k in range(1 + len(carried)))
+    """Sort rows of pairs into a copy of rows of the second values, the keys if the composite `op`
+    returns them, and the carried operands.
+    """
+    keys, bitonic = flag(op.params, KEYS), flag(op.params, BITONIC)
+    count = 1 + keys + len(carried)
+    width = shape_of(op.results[0])[-1]
+    n = width // count
+    target, *others = (part_of_rows(out, width, n, k) if count > 1 else out for k in range(count))
+    first = others.pop(0) if keys else None
     pairs = list(zip(carried, others, strict=True))
-    sort_pair_forms(emitter, high, low, atom(n, 1), target, pairs)
+    sort_pair_forms(emitter, high, low, atom(n, 1), target, pairs, first, bitonic)

@@ -3,7 +3,7 @@
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
-from neuronir.passes.hlo.decompositions.row_sorts import SORT_PAIRS, SORT_ROWS
+from neuronir.passes.hlo.decompositions.row_networks import SORT_PAIRS, SORT_ROWS
 from neuronir.passes.hlo.decompositions.row_tops import TOP_CODES, TOP_ROWS
 from neuronir.passes.hlo.decompositions.searches import FIRST_MATCH
 from neuronir.passes.lowering.products.epilogue import activation_of

@@ -5,11 +5,12 @@ from xdsl.ir import Operation
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.decompositions.row_networks import BITONIC, flag
 from neuronir.passes.hlo.decompositions.row_tops import TOP_CODES
 from neuronir.passes.lowering.layouts.layout import atom, row_major
 from neuronir.passes.lowering.layouts.views import chunks, plan
 from neuronir.passes.lowering.rows.search import Row, find_first
-from neuronir.passes.lowering.rows.sort import sort_carried, sort_form, sort_pair_forms
+from neuronir.passes.lowering.rows.sort import sort_columns, sort_form
 from neuronir.passes.lowering.rows.top import top_of_form
 from neuronir.passes.tile.lower.row_sums import seen_from
 from neuronir.passes.tile.lower.state import Lower, register_lowering
@@ -48,7 +49,7 @@ def lower_sort_rows(state: Lower, op: Operation) -> None:
     shape, axis = shape_of(op.results[0]), axis_of(op)
     form, out = state.held(op.operands[0]), state.allocate(op.results[0])
     whole = atom(shape[axis], row_major(shape)[axis])
-    sort_form(state.emitter, form, whole, out)
+    sort_form(state.emitter, form, whole, out, flag(op.params, BITONIC))
     state.set(op.results[0], out)
 
 
@@ -66,11 +67,7 @@ def lower_top(state: Lower, op: Operation) -> None:
 def lower_sort_pairs(state: Lower, op: Operation) -> None:
     """Lower to a network that compares pairs of values."""
     assert isinstance(op, CompositeOp)
-    n = shape_of(op.operands[0])[-1]
     high, low, *carried = (state.held(v) for v in op.operands)
     out = state.allocate(op.results[0])
-    if carried:
-        sort_carried(state.emitter, high, low, carried, out, n)
-    else:
-        sort_pair_forms(state.emitter, high, low, atom(n, 1), out)
+    sort_columns(state.emitter, op, high, low, carried, out)
     state.set(op.results[0], out)
