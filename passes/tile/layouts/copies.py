@@ -173,7 +173,7 @@ class Copies:
                 best = cost, copy
         if info.hbm:
             for c in (wanted, *candidates(shape_of(root), self.values.limit)):
-                if not self.tables.costs.fits(shape_of(root), dtype(root), c):
+                if not self.tables.costs.fits(shape_of(root), self.values.kind(root), c):
                     continue
                 load = self._loading(root, c)
                 if load >= best[0]:

@@ -351,7 +351,7 @@ class Tables:
         """Return the least cost of a conversion, and the intermediate partition."""
         kind = self._kinds.get(value)
         if kind is None:
-            kind = shape_of(value), dtype(value), value in self.values.special
+            kind = shape_of(value), self.values.kind(value), value in self.values.special
             self._kinds[value] = kind
         key = kind, source, target
         found = self._routes.get(key)

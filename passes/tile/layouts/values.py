@@ -59,6 +59,7 @@ class Values:
                 self._home(op)
         self.casts = {op for op in self.ops if self._casts(op)}
         self.special = special_values(block)
+        self._kinds: dict[SSAValue, DType] = {}
         self._back: dict[tuple[tuple[Operation, ...], Partition], Partition | None] = {}
         self._forward: dict[tuple[tuple[Operation, ...], Partition], Partition | None] = {}
 
@@ -170,6 +171,18 @@ class Values:
                     work.append((op.results[0], (op, *views)))
                 else:
                     yield Use(op, use.index, views)
+
+    def kind(self, value: SSAValue) -> DType:
+        """Return the element type of the copies of a value on the chip: a load may convert it."""
+        if value not in self._kinds:
+            kinds = {self._cast_by(use) or dtype(value) for use in self.uses(value)}
+            wide = max(kinds, key=lambda k: k.size, default=dtype(value))
+            self._kinds[value] = wide if self.in_hbm(value) else dtype(value)
+        return self._kinds[value]
+
+    def _cast_by(self, use: Use) -> DType | None:
+        """Return the type of the last conversion between a value and a reader."""
+        return next((dtype(v.results[0]) for v in use.views if v in self.casts), None)
 
     def weight(self, value: SSAValue) -> float:
         """Return how often a value is computed."""
