@@ -31,6 +31,7 @@ FAMILIES: dict[Callable[[Draw], Program], int] = {
     arrays.lookup: 6,
     arrays.product: 6,
     arrays.products: 4,
+    arrays.order: 3,
     training.gradient: 5,
     training.image_gradient: 3,
     training.optimiser: 3,

@@ -136,3 +136,24 @@ def products(draw: Draw) -> Program:
     specs = tuple(array(*(sizes[d] for d in o), dtype=dtype) for o in operands)
     name = f"products_{operands[0]}_{operands[1]}_{count}x{rows}x{inner}x{columns}{letter(dtype)}"
     return Program(name, lambda a, b: jnp.einsum(kind, a, b), specs)
+
+
+def order(draw: Draw) -> Program:
+    """A sort, the positions of one, a quantile, or the rows that nucleus sampling keeps."""
+    rows, columns = draw.pick(1, 8, 64, 200), draw.pick(500, 1024, 3000, 5000, 32000)
+    if rows > 8:
+        columns = min(columns, 5000)
+
+    def nucleus(x: Any) -> Any:
+        p = jax.nn.softmax(x, -1)
+        best = -jnp.sort(-p, -1)
+        return jnp.where(jnp.cumsum(best, -1) - best < 0.9, best, 0.0)
+
+    kinds: dict[str, Callable[[Any], Any]] = {
+        "sort": lambda x: jnp.sort(x, -1),
+        "argsort": lambda x: jnp.argsort(x, -1),
+        "median": lambda x: jnp.median(x, -1),
+        "nucleus": nucleus,
+    }
+    kind = draw.pick(*kinds)
+    return Program(f"{kind}_{rows}x{columns}f", kinds[kind], (array(rows, columns),))

@@ -44,6 +44,11 @@ _PAIR_PASSES, _EACH_PASSES, _PAIR_START = 11, 3, 500
 _TURN_PASSES, _TURN_START = 3, 2000
 """The same of a transposition."""
 
+_WHOLE, _IN_PARTS, _TOGETHER = 1 << 20, 1 << 19, 56_000
+"""Up to _WHOLE elements, all rows are sorted at once, or _IN_PARTS elements of rows in parts. Loops
+sort about _TOGETHER elements in an iteration, because the values of two iterations are in SBUF.
+"""
+
 Arrays = list[SSAValue]
 
 
@@ -69,7 +74,13 @@ def _best(
         for c in (1 << k for k in range(PARTITIONS.bit_length()))
         if c == least or (c > least and size // c >= SHORTEST)
     ]
-    return min((_cycles(rows, n, c, arrays, passes, start), c) for c in counts)
+
+    def cycles(parts: int) -> float:
+        fits = rows * size <= (_WHOLE if parts == 1 else _IN_PARTS)
+        at_once = rows if fits else min(rows, max(1, _TOGETHER // size))
+        return rows / at_once * _cycles(at_once, n, parts, arrays, passes, start)
+
+    return min((cycles(c), c) for c in counts)
 
 
 def _best_of_words(rows: int, n: int) -> tuple[float, int]:

@@ -104,6 +104,17 @@ SCALE = float(2**24)
 """The factor that makes a difference of the first values of pairs exceed any of the second ones."""
 
 
+Masks = tuple[View, View]
+"""In PSUM: the differences of the first values of pairs, and whether the pairs are exchanged."""
+
+
+def new_masks(emitter: Emitter, partitions: int, elements: int) -> Masks:
+    """Allocate the masks of rows of `elements` in total."""
+    half = ((1, elements // 2),)
+    apart = View(emitter.psum(partitions, elements // 2), 0, partitions, half)
+    return apart, View(emitter.psum(partitions, elements // 2, DType.I32), 0, partitions, half)
+
+
 def sort_pair_words(
     emitter: Emitter,
     source: tuple[Words, Words],
@@ -113,20 +124,20 @@ def sort_pair_words(
     carried: Sequence[Words] = (),
     keys: Words | None = None,
     bitonic: bool = False,
+    masks: Masks | None = None,
 ) -> None:
     """Sort rows of `size` pairs of integers in fp32 by the first value, then by the second.
 
     The first values are multiples of SCALE. `target` receives the second values, and `keys` the
-    first ones. `carried` are s32 words that are permuted in the same way, in place.
+    first ones. `carried` are s32 words that are permuted in the same way, in place. `masks` are
+    those of other rows, which are used again.
     """
     partitions = target.view.partitions
 
     def room() -> Words:
         return new_words(emitter, partitions, elements, DType.F32)
 
-    half = ((1, elements // 2),)
-    apart = View(emitter.psum(partitions, elements // 2), 0, partitions, half)
-    change = View(emitter.psum(partitions, elements // 2, DType.I32), 0, partitions, half)
+    apart, change = masks or new_masks(emitter, partitions, elements)
     other = room().part(0, [(1, elements // 2)])
     spare = (room(), room()), (keys or room(), target)
     before = [new_words(emitter, partitions, elements // 2).view for _ in carried[:1]]

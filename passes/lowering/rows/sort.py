@@ -24,7 +24,9 @@ from neuronir.passes.lowering.layouts.views import chunks, numbers_of, walked
 from neuronir.passes.lowering.rows.network import (
     PADDING,
     SCALE,
+    Masks,
     Words,
+    new_masks,
     new_words,
     row_size,
     sort_pair_words,
@@ -123,6 +125,11 @@ def sort_pair_forms(
         _sort_ragged_pairs(emitter, high, low, rows, whole, target, carried, keys, bitonic)
         return target
     inner, outer = _some(rows, max(1, LONGEST_PAIR // row_size(whole.size)))
+    masks = None
+    if outer:  # one after the other: PSUM has no room for the masks of several
+        partitions = min(f.partitions for f in (high, low, target))
+        elements = prod(a.size for a in inner) * row_size(whole.size)
+        masks = new_masks(emitter, partitions, elements)
     for number in numbers_of(outer):
         parts = [_part(f, number, [*inner, whole]) for f in (high, low, target)]
         others = [
@@ -130,9 +137,8 @@ def sort_pair_forms(
             for a, b in carried
         ]
         first = None if keys is None else _part(keys, number, [*inner, whole])
-        _sort_some_pairs(
-            emitter, parts[0], parts[1], parts[2], inner, whole, others, first, bitonic
-        )
+        mine = parts[0], parts[1], parts[2]
+        _sort_some_pairs(emitter, *mine, inner, whole, others, first, bitonic, masks)
     return target
 
 
@@ -213,6 +219,7 @@ def _sort_some_pairs(
     carried: Sequence[Carried],
     keys: Form | None,
     bitonic: bool,
+    masks: Masks | None,
 ) -> None:
     count, size = prod(a.size for a in rows), row_size(whole.size)
     # rows of repeated keys may lie on more partitions than those of the result
@@ -241,7 +248,9 @@ def _sort_some_pairs(
     first, second, *others = sources
     pair = None if keys is None else packed()
     firsts = None if pair is None else pair[0]
-    sort_pair_words(emitter, (first, second), words, size, count * size, others, firsts, bitonic)
+    sort_pair_words(
+        emitter, (first, second), words, size, count * size, others, firsts, bitonic, masks
+    )
     _copy(emitter, result, target)
     if keys is not None and pair is not None:
         view = pair[0].view
