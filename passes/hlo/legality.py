@@ -173,11 +173,16 @@ def _reduce_window(op: Operation) -> Problem | None:
     return _reduce(op)
 
 
+_INTEGER_PRODUCT = (
+    "products of integers are supported up to 32 bits, where sums of floats are exact for them"
+)
+
+
 def _product(op: Operation) -> Problem | None:
     """Integer dots were rewritten as float dots, or no tensor engine supports them."""
     if all(is_float(element(v)) for v in op.operands):
         return None
-    return Problem("NCC_EVRF035", "only products of floating-point operands are supported")
+    return Problem("NCC_EVRF035", _INTEGER_PRODUCT)
 
 
 def _convolution(op: Operation) -> Problem | None:

@@ -6,6 +6,7 @@ from neuronir.driver import CompileOptions, compile_text
 from neuronir.driver.pass_runner import RunFailure
 from neuronir.passes.hlo.legality import CHECKS, Legality, legality
 from neuronir.passes.lowering.function import RULES
+from tests.lowering.helpers import entry
 
 TABLES = [legality("trn1"), legality("inf1")]
 NO_RULE = {"constant", "tuple", "get_tuple_element", "return"}
@@ -42,6 +43,17 @@ def test_integers_in_large_windows_are_refused_before_they_are_lowered(target: s
     text = text.replace("3,3,", "17,17,").replace("3x3", "17x17")
     with pytest.raises(RunFailure, match="NCC_EVRF035.*\n.*hlo.convolution 'c'"):
         compile_text(text, target, CompileOptions(compile_to="hlo"))
+
+
+@pytest.mark.parametrize("target", ["trn1", "inf1"])
+def test_products_of_long_integers_are_refused_by_their_size(target: str) -> None:
+    """Products of shorter ones are compiled, so the reason is not that they are integers."""
+    lines = "a = s64[4,4] parameter(0)", "b = s64[4,4] parameter(1)"
+    dot = "dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    text = entry(*lines, f"r = s64[4,4] {dot}")
+    with pytest.raises(RunFailure, match="NCC_EVRF035.*\n.*'r'.*integers.*up to 32 bits"):
+        compile_text(text, target, CompileOptions(compile_to="hlo"))
+    compile_text(text.replace("s64", "s8"), target, CompileOptions(compile_to="hlo"))
 
 
 def test_convolutions_of_fp32_are_in_bf16_where_the_tensor_engine_takes_no_fp32(

@@ -61,14 +61,13 @@ def steps(
     dims = plan([out, *forms, *extra], [a for a, _ in out.free])
     if dims is None:
         raise NeuronError("NIR_TIL007", "the layout digits of the operands do not match")
-    cut = max((leading(dims, 1 + len(forms) + i) for i in range(len(extra))), default=0)
+    outer, inner = _by_scalars(dims, 1 + len(forms))
     limit = state.machine.max_free_sbuf
     if not scalars and not state.emitter.depth:
         limit = min(PIECE, piece_of_rows(state, prod(a.size for a, _ in out.free)))
     if any(space_of(f.buffer) is Space.PSUM for f in forms):
         limit = min(limit, state.machine.max_free_psum)
     limit = limit if most is None else min(limit, most)
-    outer, inner = dims[:cut], dims[cut:]
     for base in numbers_of([d.atom for d in outer]):
         for chunk in chunks(inner, out.partitions, MAX_DIMS, limit):
             at = replace(chunk, number=chunk.number + base)
@@ -110,8 +109,7 @@ def _out_of_psum(
                 "NIR_TIL007", "the layout digits of the operands do not match those of a dot"
             )
         strides = dense([d.atom for d in dims])
-        cut = max((leading(dims, 1 + len(forms) + i) for i in range(len(extra))), default=0)
-        for chunk in _parts(dims, piece, cut):
+        for chunk in _parts(*_by_scalars(dims, 1 + len(forms)), piece):
             at = Chunk(chunk.number + piece.number, piece.partitions, chunk.dims)
             views: list[View] = []
             k = 1
@@ -130,9 +128,18 @@ def _out_of_psum(
             )
 
 
-def _parts(dims: Sequence[Dim], piece: Piece, cut: int) -> Iterator[Chunk]:
-    for base in numbers_of([d.atom for d in dims[:cut]]):
-        for chunk in chunks(dims[cut:], piece.partitions, MAX_DIMS, 1 << 20):
+def _by_scalars(dims: Sequence[Dim], first: int) -> tuple[list[Dim], list[Dim]]:
+    """Return the dimensions along which scalars vary, the forms from number `first` on, and the
+    others, which an instruction may contain.
+    """
+    varies = [any(d.strides[first:]) for d in dims]
+    pairs = list(zip(dims, varies, strict=True))
+    return [d for d, v in pairs if v], [d for d, v in pairs if not v]
+
+
+def _parts(outer: Sequence[Dim], inner: Sequence[Dim], piece: Piece) -> Iterator[Chunk]:
+    for base in numbers_of([d.atom for d in outer]):
+        for chunk in chunks(inner, piece.partitions, MAX_DIMS, 1 << 20):
             yield replace(chunk, number=chunk.number + base)
 
 
