@@ -278,3 +278,22 @@ def test_repeated_updates_that_tiles_do_not_divide(repeats: int, n: int) -> None
     index = rng.integers(0, 3, (repeats, n, 2)).astype(np.uint32)
     x, r = (rng.standard_normal(s).astype(np.float16) for s in ((1, 2), (n,)))
     check(text, [x, index, r], target="trn1")
+
+
+def test_repeated_updates_that_partitions_do_not_divide() -> None:
+    """Of 2064 updates, 129 are different: no 86 of them are rows of a transpose."""
+    text = entry(
+        "  x = f32[2,65,8] parameter(0)\n"
+        "  i = s32[16,129,3] parameter(1)\n"
+        "  r = f32[129] parameter(2)\n"
+        "  u = f32[16,129,1] broadcast(r), dimensions={1}\n"
+        "  ROOT y = f32[2,65,8] scatter(x, i, u), update_window_dims={2}, "
+        "inserted_window_dims={0,2}, scatter_dims_to_operand_dims={2,0,1}, index_vector_dim=2, "
+        "to_apply=add",
+        "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+        "  ROOT c = f32[] add(a, b)\n}\n",
+    )
+    rng = np.random.default_rng(2)
+    at = np.stack([rng.integers(-1, n + 1, (16, 129)) for n in (8, 2, 65)], 2).astype(np.int32)
+    whole = [rng.integers(-9, 9, s).astype(np.float32) for s in ((2, 65, 8), (129,))]
+    check(text, [whole[0], at, whole[1]])

@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 
 from neuronir.dialects.nc.enums import DType, Engine
 from neuronir.dialects.nc.ops import View
-from neuronir.passes.lowering.layouts.layout import Atom, Form, dense, merge, span, split_at
+from neuronir.passes.lowering.layouts.layout import Atom, Form, dense, meet, merge, span, split_at
 from neuronir.passes.lowering.layouts.views import numbers_of, packed
 from neuronir.passes.tile.layouts.conversions import Parts, Way
 from neuronir.passes.tile.layouts.maps import positions
@@ -196,20 +196,28 @@ def _widened(state: Lower, form: Form) -> Form:
 
 def dims_of(form: Form, atoms: list[Atom]) -> list[tuple[int, int]] | None:
     """Return (stride, size) of free digits of a copy, split at its own digits; None if one is
-    absent.
+    absent, or is no digit of a value that repeats: 86 of 129 elements.
     """
     cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
     dims: list[tuple[int, int]] = []
     for whole in atoms:
         for a in split_at(whole, cuts) or (whole,):
             stride = form.stride(a)
-            if stride is None:
+            if stride is None or not _divides(a, form):
                 return None
             if dims and dims[-1][0] == stride * a.size:
                 dims[-1] = (stride, dims[-1][1] * a.size)
             else:
                 dims.append((stride, a.size))
     return dims
+
+
+def _divides(a: Atom, form: Form) -> bool:
+    """Return whether the free digit of a copy of which `a` is a part is whole rounds of `a`."""
+    return all(
+        a.ragged or other.ragged or not meet(a, other) or other.end % a.end == 0
+        for other, _ in form.free
+    )
 
 
 def merge_in_order(atoms: list[Atom]) -> tuple[Atom, ...]:
