@@ -5,7 +5,7 @@ reshape splits them into common factors. A tile of one axis is therefore a tile 
 has it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -28,6 +28,18 @@ class Axes:
         self._size.append(size)
         self._parts.append(())
         return len(self._size) - 1
+
+    def apart(self, row: Sequence[int], extent: Callable[[int], int]) -> bool:
+        """Return whether a tile is not contiguous along a dimension with these axes.
+
+        This happens if an axis is split inside an axis that spans more than one position.
+        """
+        outer = 1
+        for axis in row:
+            if outer > 1 and extent(axis) < self.size(axis):
+                return True
+            outer *= extent(axis)
+        return False
 
     def size(self, axis: int) -> int:
         """Return the number of positions."""

@@ -12,7 +12,7 @@ from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.support.dtypes import is_float
 from neuronir.dialects.support.loops import is_body
 from neuronir.dialects.tile.rules import shape_of
-from neuronir.passes.hlo.support.values import ints
+from neuronir.passes.hlo.support.values import integer, ints
 from neuronir.passes.tile.axes import Key, Related
 from neuronir.passes.tile.steps import Step
 
@@ -180,6 +180,16 @@ class Group:
                 dims = self.related.of(op.results[0])
                 found.update(a for row in dims[: len(ints(op, "lhs_batch_dims"))] for a in row)
         return frozenset(found)
+
+    @cached_property
+    def counts(self) -> list[list[int]]:
+        """Return the axes that iotas count where there are several: 6147 positions as 3 by 2049."""
+        rows = (
+            self.related.of(op.results[0])[integer(op, "iota_dimension")]
+            for op in self.ops
+            if op.name == "hlo.iota"
+        )
+        return [row for row in rows if len(row) > 1]
 
     def parallel(self) -> list[int]:
         """Return the axes over which loops are possible: nothing is needed whole or reduced along

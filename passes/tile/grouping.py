@@ -229,6 +229,9 @@ class Grouping:
         best: tuple[Group, Times] | None = None
         for loops in self.candidates(group):
             tried = replace(group, loops=loops)
+            # a tile of an iota is an iota and a start
+            if any(related.axes.apart(row, tried.extent) for row in group.counts):
+                continue
             if related.derived and uneven(tried, loops) > MOST_UNEVEN:
                 continue
             if not self.room.fits(self.times.peak(tried), beside):

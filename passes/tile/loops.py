@@ -17,6 +17,7 @@ from neuronir.dialects.hlo.data_movement import BroadcastOp
 from neuronir.dialects.hlo.elementwise import AddOp
 from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.dtypes import is_float, np_dtype
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.names import base_name, set_hint
 from neuronir.dialects.tile.interface import Window, tiling_of
 from neuronir.dialects.tile.ops import EmptyOp, IndexOp
@@ -339,6 +340,8 @@ class Nest:
     def _moved(self, where: Where, op: IotaOp, tile: SSAValue, tiles: Tiles) -> SSAValue:
         """Return an iota whose tile does not start at 0."""
         row = self.related.of(op.results[0])[int(op.iota_dimension.value.data)]
+        if self.related.axes.apart(row, tiles.extent):
+            raise NeuronError("NIR_TIL004", "a tile of an iota is not contiguous")
         offset = self.slicer.offset(where, row, tiles)
         if offset is None:
             return tile

@@ -48,27 +48,15 @@ class Slicer:
             return where.add(arith.AddiOp(total, number_)).results[0]
         return total
 
-    def _apart(self, row: Sequence[int], extent: Callable[[int], int]) -> bool:
-        """Return whether a tile is not contiguous along a dimension.
-
-        This happens if an axis is split inside an axis that spans more than one position.
-        """
-        outer = 1
-        for axis in row:
-            if outer > 1 and extent(axis) < self.axes.size(axis):
-                return True
-            outer *= extent(axis)
-        return False
-
     def split(
         self, rows: Sequence[Sequence[int]], extent: Callable[[int], int]
     ) -> list[list[int]] | None:
         """Return the dimensions with split ones separate; None if none is split."""
-        if not any(self._apart(row, extent) for row in rows):
+        if not any(self.axes.apart(row, extent) for row in rows):
             return None
         out: list[list[int]] = []
         for row in rows:
-            out += [[axis] for axis in row] if self._apart(row, extent) else [list(row)]
+            out += [[axis] for axis in row] if self.axes.apart(row, extent) else [list(row)]
         return out
 
     def sizes(self, rows: Sequence[Sequence[int]]) -> list[int]:
