@@ -1,4 +1,4 @@
-"""Convolutions of integers that random generation found refused, against XLA's CPU backend."""
+"""Convolutions that were refused or crashed, against XLA's CPU backend."""
 
 from typing import Any
 
@@ -38,3 +38,20 @@ def test_convolutions_of_integers(form: str, kind: str, target: str) -> None:
     sizes = (tuple(map(int, dims[1:-1].split(","))) for dims in (left, right))
     args = [rng.integers(limits.min, limits.max, size, endpoint=True) for size in sizes]
     check(text, [a.astype(TYPES[given]) for a in args], target=target)
+
+
+@pytest.mark.parametrize("tiling", ["auto", "never"])
+def test_a_convolution_of_an_enlarged_image(tiling: str) -> None:
+    """Each row and column of the image is there twice: its dimensions are in pieces."""
+    text = entry("""
+  x = f32[1,4,4,160] parameter(0)
+  k = f32[3,3,160,8] parameter(1)
+  a = f32[1,4,2,4,160] broadcast(x), dimensions={0,1,3,4}
+  b = f32[1,8,4,160] reshape(a)
+  c = f32[1,8,4,2,160] broadcast(b), dimensions={0,1,2,4}
+  d = f32[1,8,8,160] reshape(c)
+  ROOT r = f32[1,8,8,8] convolution(d, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+""")
+    rng = np.random.default_rng(0)
+    args = [rng.standard_normal(s).astype(np.float32) for s in ((1, 4, 4, 160), (3, 3, 160, 8))]
+    check(text, args, rtol=4e-6, tiling=tiling)

@@ -34,6 +34,7 @@ from neuronir.passes.lowering.layouts.layout import (
     dim_atoms,
     divisor,
     join,
+    meet,
     merge,
     row_major,
     span,
@@ -217,7 +218,11 @@ class Convolution(Taps):
             e = mine[d]
             if self.image.shape[e] == 1:
                 return 0
-            return x.whole_stride(atom(self.image.shape[e], order[e]))
+            row = atom(self.image.shape[e], order[e])
+            whole = x.stride(row)
+            if whole is None:  # in pieces: elements that are repeated, each as its own digit
+                return max((step for a, step in x.free if meet(a, row)), default=0)
+            return whole
 
         return sorted(dims, key=lambda d: -distance(d))
 
