@@ -31,8 +31,9 @@ MEASURED = Path(__file__).with_name("measured.csv")
 OPTIONS = CompileOptions(auto_cast="matmult", relayout="bf16")
 """Products and transposes in bf16, as `neuron-cc --fast-math fp32-cast-matmult-bf16`."""
 BERT = "bench/bert_base_b8"
-BATCH = 8
-"""The batch of the model that `batched` changes."""
+RESNET = "bench/resnet50_b4"
+BATCHES = {BERT: 8, RESNET: 4}
+"""Models that `batched` changes, and their stored batch."""
 
 
 @dataclass(frozen=True)
@@ -88,20 +89,21 @@ def bound(path: str) -> CompileOptions:
     return replace(OPTIONS, weights=weights)
 
 
-def model_file(model: str, folder: str, batch: int = BATCH) -> str:
-    """A copy of a model of the corpus in a folder, with a vocabulary of 512."""
+def model_file(model: str, folder: str, batch: int | None = None) -> str:
+    """A copy of a model of the corpus in a folder, with a vocabulary of 512, and of another batch
+    if the model is one of BATCHES."""
     text = (CORPUS / "hlo" / f"{model}.hlo").read_text()
-    if batch != BATCH and model == BERT:
-        text = batched(text, batch)
+    if batch is not None and model in BATCHES:
+        text = batched(text, BATCHES[model], batch)
     path = Path(folder, f"{Path(model).name}.hlo")
     path.write_text(text.replace("30522", "512").replace("30521", "511"))
     return str(path)
 
 
-def batched(text: str, batch: int) -> str:
-    """bench/bert_base_b8 at another batch, its first dimension, or the second after the heads."""
-    text = re.sub(rf"\[(12,)?{BATCH},", rf"[\g<1>{batch},", text)
-    return text.replace(f"[0:{BATCH}]", f"[0:{batch}]")
+def batched(text: str, stored: int, batch: int) -> str:
+    """A model at another batch, its first dimension, or the second after the heads."""
+    text = re.sub(rf"\[(12,)?{stored},", rf"[\g<1>{batch},", text)
+    return text.replace(f"[0:{stored}]", f"[0:{batch}]")
 
 
 def _machine() -> Machine:
@@ -161,9 +163,19 @@ FIGURES = (
         lambda: copies("core/hf_resnet50", 1, 16),
     ),
     Figure(
+        "I1-rn50keras-b2",
+        "ResNet-50, batch 2, a copy on each core",
+        lambda: copies(RESNET, 2, 16),
+    ),
+    Figure(
         "I1-rn50keras-b4",
         "ResNet-50, batch 4, a copy on each core",
-        lambda: copies("bench/resnet50_b4", 4, 16),
+        lambda: copies(RESNET, 4, 16),
+    ),
+    Figure(
+        "I1-rn50keras-b5",
+        "ResNet-50, batch 5, a copy on each core",
+        lambda: copies(RESNET, 5, 16),
     ),
 )
 
