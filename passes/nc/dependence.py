@@ -186,10 +186,29 @@ class Memory:
         return i
 
     def _touched(self, access: Access) -> list[_Interval]:
-        starts, out = self.starts, []
+        starts = self.starts
+        out: list[_Interval] = []
         for low, high in _spans(access):
             first = bisect_right(starts, low) - 1
-            out += self.intervals[first : bisect_left(starts, high)]
+            out += self._hit(access, first, bisect_left(starts, high))
+        return out
+
+    def _hit(self, access: Access, first: int, last: int) -> Sequence[_Interval]:
+        """Return the intervals of a range, without those between rows of an access with gaps.
+
+        Columns of an image that are written one by one split its first row into many intervals, of
+        which each column has bytes in one.
+        """
+        if last - first <= _SPANS or not access.fixed or not access.shape.dims:
+            return self.intervals[first:last]
+        low, (stride, count) = access.low, access.shape.dims[-1]
+        row = access.high - low - stride * (count - 1)
+        starts, out = self.starts, []
+        for i in range(first, last):
+            end = starts[i + 1] if i + 1 < len(starts) else access.high
+            latest = min(count - 1, (end - 1 - low) // stride)
+            if low + stride * latest + row > starts[i]:
+                out.append(self.intervals[i])
         return out
 
     def meet(self, access: Access, found: dict[int, bool]) -> None:
@@ -248,10 +267,12 @@ class Memory:
         last = self._split(access.high)
         bare = not access.partial
         covering = access.fixed and bare
-        for interval in self.intervals[first:last]:
-            if covering:
+        hit = self._hit(access, first, last)
+        if covering:
+            for interval in hit:
                 interval.cover(access)
-            bare = bare and not interval.writes and not interval.reads
+        bare = bare and not any(i.writes or i.reads for i in self.intervals[first:last])
+        for interval in hit:
             interval.add_write(access)
         if bare and last - first > 1:  # this write replaces everything in many intervals
             del self.starts[first + 1 : last]

@@ -73,7 +73,7 @@ def order_block(
             outside = _Outside(frozenset(before), frozenset(after))
             order = segment
             if demand:
-                order = _by_demand(listing, segment, around)
+                order = _by_demand(segment, _dependences(listing, _numbered(segment), around))
             out.extend(_order_segment(listing, order, outside, around, machine, windows))
             before.update(*touched)
             segment.clear()
@@ -108,14 +108,14 @@ def _numbered(segment: Sequence[Node]) -> list[Node]:
     return [n.numbered(i) for i, n in enumerate(segment)]
 
 
-def _by_demand(
-    listing: Listing, segment: Sequence[Node], around: tuple[int, ...], sharing: int = 1 << 30
-) -> list[Node]:
-    """Return straight-line nodes in demand order; at most `sharing` products share a stationary."""
-    nodes = _numbered(segment)
+def _dependences(listing: Listing, nodes: Sequence[Node], around: tuple[int, ...]) -> Predecessors:
     shared: Shared = {LOOP + number: (0, 0) for number in around}
-    found = dependences(nodes, listing.buffers, listing.bounds, placed=False, shared=shared)
-    records = [node.record for node in nodes if node.record is not None]
+    return dependences(nodes, listing.buffers, listing.bounds, placed=False, shared=shared)
+
+
+def _by_demand(segment: Sequence[Node], found: Predecessors, sharing: int = 1 << 30) -> list[Node]:
+    """Return straight-line nodes in demand order; at most `sharing` products share a stationary."""
+    records = [node.record for node in segment if node.record is not None]
     return [segment[i] for i in demand_order(records, found, sharing)]
 
 
@@ -133,9 +133,10 @@ def _order_segment(
     """
     compared = len(windows) > 1 and len(segment) <= _COMPARED
     chosen = windows if compared else windows[:1]
-    end, order = _scheduled(listing, segment, outside, around, machine, chosen)
+    found = _dependences(listing, _numbered(segment), around)
+    moved = _by_demand(segment, found, _SHARING) if compared else []
+    end, order = _scheduled(listing, segment, outside, around, machine, chosen, found=found)
     if compared:
-        moved = _by_demand(listing, segment, around, _SHARING)
         other, by_demand = _scheduled(
             listing, moved, outside, around, machine, chosen, within_banks=True
         )
@@ -169,16 +170,16 @@ def _scheduled(
     windows: Sequence[int],
     *,
     within_banks: bool = False,
+    found: Predecessors | None = None,
 ) -> tuple[float, list[Node]]:
     """Return the time (ns) of straight-line nodes and their order, in the window that ends first.
 
-    With `within_banks`, the time is infinite if `segment` in its given order needs more PSUM banks
-    than exist.
+    `found` are their dependences, where they are known; they are changed. With `within_banks`, the
+    time is infinite if `segment` in its given order needs more PSUM banks than exist.
     """
     buffers = listing.buffers
     nodes = _numbered(segment)
-    shared: Shared = {LOOP + number: (0, 0) for number in around}
-    predecessors = dependences(nodes, buffers, listing.bounds, placed=False, shared=shared)
+    predecessors = _dependences(listing, nodes, around) if found is None else found
     _keep_places(nodes, predecessors)
     banks = {a.buffer for n in nodes for a in n.accesses if buffers[a.buffer].space == Space.PSUM}
     elsewhere = outside.before & banks

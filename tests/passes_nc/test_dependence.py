@@ -35,7 +35,7 @@ def test_accesses_with_gaps_follow_those_of_the_same_bytes() -> None:
         last: dict[int, int] = {}  # by byte, the last write
         reads: dict[int, set[int]] = {}  # by byte, the reads since then
         for node in range(30):
-            rows, columns = rng.choice([(1, 8), (2, 1), (3, 2), (2, 4), (9, 1)])
+            rows, columns = rng.choice([(1, 8), (2, 1), (3, 2), (2, 4), (9, 1), (30, 2)])
             stride = rng.randint(columns, 24)
             access = _access(
                 node, rng.random() < 0.4, 4 * rng.randrange(40), (stride, rows), (1, columns)
@@ -66,3 +66,12 @@ def test_reads_with_gaps_are_recorded_once_a_row() -> None:
     for node in range(count):
         memory.note(_access(node, False, 4 * node, (count, 2)))
     assert sum(len(interval.reads) for interval in memory.intervals) == 2 * count
+
+
+def test_columns_of_an_image_are_met_where_they_have_bytes() -> None:
+    """Each column splits the first row, and the next one is compared with its own part only."""
+    memory = Memory(_BOUNDS)
+    for node in range(200):
+        column = _access(node, True, 4 * node, (200, 32))
+        assert len(memory._touched(column)) <= 8
+        memory.note(column)
