@@ -80,11 +80,12 @@ def fenced(program: Program) -> Program:
     """The program with barriers ahead of what slices at computed starts: XLA joins two such slices
     to one, whose start is the sum in the type of the second start, and clamps only that. A scatter
     reads such a slice of what it updates. It ends the process where it joins a reversal with a
-    map."""
+    map, and gives each part of a concatenation that it reduces the initial value."""
     instrs: list[Instr] = []
     for instr in program.instrs:
-        if instr.opcode in ("dynamic-slice", "gather", "reverse", "scatter"):
-            count = len(instr.operands) // 2 if instr.opcode == "scatter" else 1
+        if instr.opcode in ("dynamic-slice", "gather", "reduce", "reverse", "scatter"):
+            several = instr.opcode in ("reduce", "scatter")
+            count = len(instr.operands) // 2 if several else 1
             fences: list[str] = []
             for k, operand in enumerate(instr.operands[:count]):
                 shapes = next(i.shapes for i in instrs if i.name == operand)
@@ -96,7 +97,7 @@ def fenced(program: Program) -> Program:
     return replace(program, instrs=instrs)
 
 
-_SLICED = re.compile(r"^  (?:ROOT )?(\w+) = \S+ (?:dynamic-slice|gather|reverse)\((\w+),")
+_SLICED = re.compile(r"^  (?:ROOT )?(\w+) = \S+ (?:dynamic-slice|gather|reduce|reverse)\((\w+),")
 
 
 def _fenced_text(text: str) -> str:

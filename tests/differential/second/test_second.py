@@ -115,6 +115,23 @@ def test_literals_of_64_bits_are_read_exactly() -> None:
     assert array_of(literal(array), Shape("u64", (3,))).tolist() == array.tolist()
 
 
+def test_a_concatenation_is_reduced_from_one_initial_value_in_the_reference() -> None:
+    """XLA reduces each part from the initial value, and adds the results."""
+    row = Shape("s32", (7,))
+    add = "add {\n  p = s32[] parameter(0)\n  q = s32[] parameter(1)\n  ROOT r = s32[] add(p, q)\n}"
+    instrs = [
+        *(Instr(name, "parameter", (Shape("s32", (7, 3)),)) for name in "xy"),
+        Instr("w", "concatenate", (Shape("s32", (7, 6)),), ("x", "y"), ", dimensions={1}"),
+        Instr("k", "constant", (Shape("s32"),), literal="4"),
+        Instr(
+            "r", "reduce", (row,), ("w", "k"), ", dimensions={1}, to_apply=add", computations=(add,)
+        ),
+    ]
+    x = np.arange(21, dtype=np.int32).reshape(7, 3)
+    found = values(Program(instrs, ["r"], {"x": x, "y": x}))
+    assert (found["r"] == 2 * x.sum(1) + 4).all()
+
+
 @pytest.mark.parametrize("dilation", [1, 2])
 def test_convolutions_cut_their_input_in_the_reference(dilation: int) -> None:
     """XLA reads rows beyond an input that negative padding cuts."""
