@@ -40,7 +40,8 @@ def to_target(
     turned = "" if relayout == "exact" else f' relayout="{relayout}"'
     cast = f'hlo-auto-cast{{mode="{auto_cast}" type="{cast_type}"{turned}}}'
     rounds = auto_cast == "all" and cast_type != "tf32"
-    kept = f"{' scans=true' if scans else ''}{' keep_functions=true' if rounds else ''}"
+    kept = f"{' scans=true' if scans else ''}{'' if integers else ' unsigned=true'}"
+    kept += " keep_functions=true" if rounds else ""
     decompose = f'hlo-decompose{{keep="logistic"{kept}}}'
     exact = () if integers else ("hlo-exact-integers", _CLEAN)
     return ",".join(

@@ -30,6 +30,7 @@ from neuronir.passes.hlo.decompositions import (
     total_order,
     transcendental,
     triangular,
+    unsigned,
     windows,
 )
 from neuronir.passes.hlo.simplify import simplify_block
@@ -97,8 +98,8 @@ class HloDecomposePass(ModulePass):
       acos (by atan2), hyperbolic functions and their inverses, is_finite, sign, clamp, remainder
       (exact long division), reduce_precision, and comparisons in total order. Transcendental
       functions of narrow floats are computed in f32.
-    - Integers: divide and remainder (a corrected quotient in f32), power (by squaring), popcnt,
-      count_leading_zeros, and shifts by the width or more.
+    - Integers: divide and remainder (a corrected quotient in f32; of u32 only with `unsigned`),
+      power (by squaring), popcnt, count_leading_zeros, and shifts by the width or more.
     - Normalisation and windows: batch_norm_*, cumulative reduce_window (by doubling, and in
       pieces if it is long), reduce_window with a computed initial value, and select_and_scatter.
     - Reductions: of (value, index) pairs, of several operands and by regions of several ops (pair
@@ -137,6 +138,10 @@ class HloDecomposePass(ModulePass):
         },
     )
 
+    unsigned: bool = field(
+        default=False,
+        metadata={"help": "divide u32, too, because the target computes integers in fp32"},
+    )
     keep_functions: bool = field(
         default=False,
         metadata={"help": "leave functions of floats until hlo-auto-cast has run"},
@@ -151,7 +156,12 @@ class HloDecomposePass(ModulePass):
                 f"{self.name}: unknown names in `keep`: {', '.join(unknown)}",
                 help="opcodes with a decomposition: " + ", ".join(sorted(known)),
             )
-        rules = {f"hlo.{o}": (rule,) for o, rule in known.items() if o not in self.keep}
+        rules: dict[str, tuple[Rule, ...]] = {
+            f"hlo.{o}": (rule,) for o, rule in known.items() if o not in self.keep
+        }
+        if self.unsigned:
+            for o, rule in unsigned.RULES.items():
+                rules[f"hlo.{o}"] = (rule, *rules.get(f"hlo.{o}", ()))
         if self.scans:
             rules["hlo.reduce_window"] = (windows.without_scans,)
             rules |= {
@@ -162,7 +172,7 @@ class HloDecomposePass(ModulePass):
         of_program = dict(rules)
         if self.keep_functions:
             of_program |= {
-                f"hlo.{o}": (_unless_function(known[o]),)
+                f"hlo.{o}": tuple(_unless_function(rule) for rule in rules[f"hlo.{o}"])
                 for o in _functions()
                 if o not in self.keep
             }

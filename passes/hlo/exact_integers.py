@@ -38,7 +38,7 @@ class HloExactIntegersPass(ModulePass):
     subtract, multiply, negate, abs, compare, maximum, minimum, and reduce and reduce_window by add,
     multiply, maximum and minimum. Narrower integers, which would saturate instead of wrapping, are
     computed in s32 and truncated. hlo-verify-supported refuses the remaining ops (other
-    reductions, 64-bit integers, unsigned division, scatters). Runs after hlo-decompose.
+    reductions, 64-bit integers, scatters). Runs after hlo-decompose, which divides.
     """
 
     name = "hlo-exact-integers"

@@ -173,6 +173,6 @@ ENTRY e {
 
 
 def test_what_is_not_exact_is_refused_by_name() -> None:
-    text = _program("u32", [], [("u32[3,40]", "divide(p, q)")])
+    text = _program("s64", [], [("s64[3,40]", "divide(p, q)")])
     with pytest.raises(RunFailure, match="NCC_EVRF001.*\n.*inf1 computes integers in fp32"):
         compile_text(text, "inf1", CompileOptions(auto_cast="none"))

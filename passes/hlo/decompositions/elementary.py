@@ -104,7 +104,7 @@ def shift(op: Operation, e: Emitter) -> SSAValue | None:
     return shifted if arithmetic else e.select(inside, shifted, e.fill_like(0, x))
 
 
-def _signed_quotient(a: SSAValue, b: SSAValue, e: Emitter) -> tuple[SSAValue, SSAValue]:
+def signed_quotient(a: SSAValue, b: SSAValue, e: Emitter) -> tuple[SSAValue, SSAValue]:
     """Return (quotient, remainder) of s32 values, b not 0: an f32 quotient, corrected twice.
 
     The first estimate is off by at most |a| * 2^-22 + 1. Dividing the rest gives a quotient that is
@@ -152,7 +152,7 @@ def _integer_parts(op: Operation, e: Emitter) -> tuple[SSAValue, SSAValue, SSAVa
     # The minimum has no absolute value: only itself is not smaller.
     least = e.compare_number(b, -(2**31), "EQ")
     odd_case = e.binary("or", by_zero, least)
-    quotient, rest = _signed_quotient(a, e.select(odd_case, e.fill_like(1, b), b), e)
+    quotient, rest = signed_quotient(a, e.select(odd_case, e.fill_like(1, b), b), e)
     same = e.compare(a, b, "EQ")
     one, zero = e.fill_like(1, a), e.fill_like(0, a)
     quotient = e.select(least, e.select(same, one, zero), quotient)
