@@ -96,3 +96,9 @@ def test_e06_wavenet_of_600_samples() -> None:
 @pytest.mark.slow
 def test_e05_prosotron_of_40_steps() -> None:
     agrees(networks.prosotron, 40, 1, 512)
+
+
+@pytest.mark.slow
+def test_e06_gnmt_of_10_words() -> None:
+    """All layers in their published widths: five words read, five written."""
+    agrees(networks.gnmt, 10, 1, 1024)
