@@ -68,6 +68,11 @@ def test_e01_resnet50_v2_fp16_batch_5() -> None:
 
 
 @pytest.mark.slow
+def test_e01_resnet152_batch_2_on_64_pixels() -> None:
+    agrees(networks.resnet([3, 8, 36, 3]), 2, 64, 64, 3)
+
+
+@pytest.mark.slow
 def test_e03_ssd_300() -> None:
     agrees(networks.ssd300, 1, 300, 300, 3)
 
@@ -81,6 +86,11 @@ def test_e04_posenet(size: int) -> None:
 @pytest.mark.slow
 def test_e03_yolo_v4_on_64_pixels() -> None:
     computed(networks.yolo_v4, 1, 64, 64, 3)
+
+
+@pytest.mark.slow
+def test_e03_yolo_v3_on_64_pixels() -> None:
+    computed(networks.yolo_v3, 1, 64, 64, 3)
 
 
 @pytest.mark.slow
