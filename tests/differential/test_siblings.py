@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from neuronir.dialects.support.compare import compare
 from neuronir.driver import CompileOptions, compile_text
-from neuronir.driver.pass_runner import RunFailure
 from neuronir.targets.registry import get_target
 from neuronir.targets.simulator.functional import Options, run
 from tests.acceptance.programs import decoded
@@ -21,8 +20,6 @@ from tests.oracle import run_xla
 
 Array = NDArray[Any]
 ARCHIVE = CORPUS / "siblings.tar.xz"
-REFUSED = {"dropout_512x2048": "NCC_EVRF001"}
-"""Programs that trn1 refuses, with a code of the reason."""
 NORM = {"none": 4e-6, "matmult": 8e-3}
 """The norm of the error over that of the result: of fp32 sums of some thousand elements, and of a
 few products of bf16 operands in a chain."""
@@ -69,10 +66,6 @@ def check(name: str, cast: str) -> None:
     """Compile a program for trn1, run it with races checked, and compare with XLA."""
     text, facts = _files(name)
     options = CompileOptions(auto_cast=cast)
-    if name in REFUSED:
-        with pytest.raises(RunFailure, match=REFUSED[name]):
-            compile_text(text, "trn1", options)
-        return
     args = arguments(facts["args"])
     program = decoded(compile_text(text, "trn1", options))
     given = sorted(v.index for v in program.variables if v.kind == "input")
