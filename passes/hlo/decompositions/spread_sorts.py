@@ -131,9 +131,10 @@ def sorted_words(words: SSAValue, e: Emitter) -> SSAValue:
 
 
 def sorted_pairs(high: SSAValue, low: SSAValue, carried: Sequence[SSAValue], e: Emitter) -> Arrays:
-    """Return the second values of pairs (f32 integers, see `sort_pairs`) with each row sorted, and
-    further s32 operands permuted in the same way. Rows are as long
-    as `width_of_pairs` says.
+    """Return the second values of pairs with each row sorted, and further s32 operands permuted in
+    the same way.
+
+    The values are f32 integers, as in `sort_pairs`. Rows are as long as `width_of_pairs` says.
     """
     *front, n = shape(high)
     _, parts = _best_of_pairs(prod(front), n, len(carried))

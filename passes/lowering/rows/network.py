@@ -155,9 +155,8 @@ def sort_pair_words(
         emitter.tensor_tensor(AluOp.SUBTRACT, mine[0], a1, a2)
         emitter.tensor_tensor(AluOp.SUBTRACT, mine[1], b2, b1)
         emitter.tensor_tensor(AluOp.IS_GT, mine[2], mine[0], mine[1])
-        columns = [(0, a1, a2), (1, b1, b2)]
-        if keys is None and i + 1 == len(steps):
-            del columns[0]
+        only_second = keys is None and i + 1 == len(steps)
+        columns = [(1, b1, b2)] if only_second else [(0, a1, a2), (1, b1, b2)]
         for which, one, other_one in columns:
             for at, dims, stays, comes in (
                 (0, lower, one, other_one),

@@ -246,16 +246,15 @@ def _sort_some_pairs(
     emitter.tensor_scalar(every, every, AluOp.MULTIPLY, SCALE)
     words, result = packed()
     first, second, *others = sources
-    pair = None if keys is None else packed()
-    firsts = None if pair is None else pair[0]
+    key_words, key_form = packed() if keys is not None else (None, None)
     sort_pair_words(
-        emitter, (first, second), words, size, count * size, others, firsts, bitonic, masks
+        emitter, (first, second), words, size, count * size, others, key_words, bitonic, masks
     )
     _copy(emitter, result, target)
-    if keys is not None and pair is not None:
-        view = pair[0].view
+    if keys is not None and key_words is not None and key_form is not None:
+        view = key_words.view
         emitter.tensor_scalar(view, view, AluOp.MULTIPLY, 1 / SCALE)
-        _copy(emitter, pair[1], keys)
+        _copy(emitter, key_form, keys)
     for where, (_, out) in zip(moved[2:], carried, strict=True):
         _copy(emitter, where, out)
 

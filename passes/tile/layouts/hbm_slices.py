@@ -15,7 +15,8 @@ from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.tile.buffers import spread
 from neuronir.passes.tile.layouts.costs import run_of
-from neuronir.passes.tile.layouts.values import Values, kind_of
+from neuronir.passes.tile.layouts.plans import dtype
+from neuronir.passes.tile.layouts.values import Values
 from neuronir.passes.tile.retile import slice_properties
 
 SHORT = 512
@@ -38,7 +39,7 @@ def read_slices(block: Block, machine: Machine) -> None:
         if op.name != "hlo.slice" or any(n != 1 for n in ints(op, "strides")):
             continue
         (source,), (result,) = op.operands, op.results
-        size = kind_of(source).size
+        size = dtype(source).size
         if not values.in_hbm(source):
             continue
         if not _moves(result, values) and _read_at_once(source, machine):

@@ -14,7 +14,8 @@ from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.tile.layouts.candidates import candidates
 from neuronir.passes.tile.layouts.costs import fits
 from neuronir.passes.tile.layouts.maps import Partition
-from neuronir.passes.tile.layouts.values import Use, Values, kind_of
+from neuronir.passes.tile.layouts.plans import dtype
+from neuronir.passes.tile.layouts.values import Use, Values
 
 
 def store_sliced(block: Block, machine: Machine) -> None:
@@ -50,4 +51,4 @@ def _fits(op: Operation, partition: Partition, machine: Machine) -> bool:
     shape = shape_of(op.results[0])
     arrays = [v for v in (*op.operands, *op.results) if isinstance(v.type, TensorType)]
     alike = [v for v in arrays if shape_of(v) == shape]
-    return all(fits(machine, shape, kind_of(v), partition) for v in alike)
+    return all(fits(machine, shape, dtype(v), partition) for v in alike)

@@ -245,11 +245,6 @@ class Values:
         return Weights.of(dma, pe, vector)
 
 
-def kind_of(value: SSAValue) -> DType:
-    """Return the element type of a value."""
-    return dtype(value)
-
-
 def trips(op: LoopOp) -> int:
     """Return the trip count of a loop; ASSUMED_ITERATIONS if it depends on data."""
     if isinstance(op, scf.WhileOp):
