@@ -32,7 +32,7 @@ from neuronir.passes.tile.lower.carry import carry
 from neuronir.passes.tile.lower.homes import find_homes
 from neuronir.passes.tile.lower.indices import Round, constant_index
 from neuronir.passes.tile.lower.memory import copy
-from neuronir.passes.tile.lower.state import Lower, number_everywhere, register_lowering
+from neuronir.passes.tile.lower.state import Lower, fill, register_lowering
 from neuronir.passes.tile.lower.values import Number
 
 MOST_NUMBERS = 4096
@@ -143,7 +143,7 @@ def _begin(state: Lower, init: SSAValue, form: Form) -> None:
     """Fill a buffer with the initial value of an accumulator."""
     found = state.get(init)
     if isinstance(found, Number):
-        number_everywhere(state, form, found.value)
+        fill(state, form, found.value)
     else:
         copy(state, state.held(init), form)
 

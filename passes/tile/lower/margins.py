@@ -19,9 +19,8 @@ from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.lowering.layouts.layout import Form, row_major, split_at
 from neuronir.passes.lowering.layouts.natural import borders
 from neuronir.passes.tile.lower.memory import copy, result_in_hbm, store_form, target_type, transfer
-from neuronir.passes.tile.lower.pieces import fill
 from neuronir.passes.tile.lower.staging import staged
-from neuronir.passes.tile.lower.state import Lower
+from neuronir.passes.tile.lower.state import Lower, fill
 from neuronir.passes.tile.lower.values import Padded
 from neuronir.passes.tile.lower.views import slice_form
 from neuronir.passes.tile.numbers import number_of

@@ -13,8 +13,7 @@ from neuronir.passes.lowering.layouts.natural import borders
 from neuronir.passes.lowering.layouts.views import Dim, chunks
 from neuronir.passes.tile.lower.margins import Box, boxes, part, reach_on_partitions
 from neuronir.passes.tile.lower.memory import copy
-from neuronir.passes.tile.lower.pieces import fill
-from neuronir.passes.tile.lower.state import Lower, number_everywhere, register_lowering
+from neuronir.passes.tile.lower.state import Lower, fill, register_lowering
 from neuronir.passes.tile.lower.values import Number
 from neuronir.passes.tile.lower.waiting import ends_here
 
@@ -33,7 +32,7 @@ def lower_mask(state: Lower, op: Operation) -> None:
             state.values[op.result] = found
             return
         form = state.allocate(op.result)  # the source has no layout
-        number_everywhere(state, form, found.value)
+        fill(state, form, found.value)
     else:
         form = state.held(op.source)
     if not isinstance(found, Number) and not ends_here(state, op.source, op, op.result):

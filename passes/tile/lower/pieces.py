@@ -16,10 +16,10 @@ from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.lowering.layouts.layout import Form, dim_atoms
 from neuronir.passes.lowering.layouts.mirror import mirror
-from neuronir.passes.lowering.layouts.views import chunks, plan, walked
+from neuronir.passes.lowering.layouts.views import plan
 from neuronir.passes.tile.layouts.maps import own
 from neuronir.passes.tile.lower.memory import copy, position
-from neuronir.passes.tile.lower.state import Lower, register_lowering
+from neuronir.passes.tile.lower.state import Lower, fill, register_lowering
 from neuronir.passes.tile.lower.steps import MAX_DIMS
 from neuronir.passes.tile.lower.values import Number
 from neuronir.passes.tile.lower.views import slice_form
@@ -141,13 +141,6 @@ def _put(state: Lower, op: Operation, index: int) -> None:
         fill(state, part, found.value)
     else:
         copy(state, state.held(op.operands[index]), part)
-
-
-def fill(state: Lower, form: Form, number: float) -> None:
-    """Fill a part of a buffer with a constant."""
-    dims = walked([form], [a for a, _ in form.free])
-    for piece in chunks(dims, form.partitions, 4, state.machine.max_free_sbuf):
-        state.emitter.memset(piece.view(form, 0), number)
 
 
 def edges(op: Operation, whole: Form) -> list[Form]:

@@ -18,6 +18,7 @@ from neuronir.passes.lowering.constants.bound import Constants
 from neuronir.passes.lowering.conversion.convert import Converter
 from neuronir.passes.lowering.emitter import Emitter
 from neuronir.passes.lowering.layouts.layout import Form, span
+from neuronir.passes.lowering.layouts.views import chunks, walked
 from neuronir.passes.lowering.names import name_for
 from neuronir.passes.tile.layouts.costs import Weights
 from neuronir.passes.tile.layouts.place import Place, from_layout
@@ -31,6 +32,9 @@ from neuronir.passes.tile.whole import whole
 Rule = Callable[["Lower", Operation], None]
 
 _RULES: dict[str, Rule] = {}
+
+_MEMSET_DIMS = 4
+"""Free dimensions of a memset."""
 
 
 def register_lowering(*names: str) -> Callable[[Rule], Rule]:
@@ -160,7 +164,7 @@ class Lower:
             found = self.hooks.materialize(self, value, found)
         if isinstance(found, Number):
             form = self.allocate(value)
-            number_everywhere(self, form, found.value)
+            fill(self, form, found.value)
             return form
         return found.form
 
@@ -169,7 +173,8 @@ class Lower:
         self.values[value] = Held(form, self.dtype(value))
 
 
-def number_everywhere(state: Lower, form: Form, value: float) -> None:
-    """Fill a copy with one value."""
-    elements = prod(a.size for a, _ in form.free)
-    state.emitter.memset(form.at(0, form.partitions, [(1, elements)]), value)
+def fill(state: Lower, form: Form, number: float) -> None:
+    """Fill a copy, or a part of a buffer, with one value. What lies between its elements stays."""
+    dims = walked([form], [a for a, _ in form.free])
+    for piece in chunks(dims, form.partitions, _MEMSET_DIMS, state.machine.max_free_sbuf):
+        state.emitter.memset(piece.view(form, 0), number)
