@@ -8,9 +8,16 @@ import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.semantics.numeric import NARROW_FLOATS
 from neuronir.dialects.hlo.semantics.registry import bind
 from neuronir.dialects.support.dtypes import is_float, np_dtype
-from neuronir.passes.hlo.composites.functions import FUNCTIONS, Float64, agrees, sample_points
+from neuronir.passes.hlo.composites.functions import (
+    FUNCTIONS,
+    Float64,
+    agrees,
+    agrees_unrounded,
+    sample_points,
+)
 from neuronir.passes.hlo.composites.region import Part, cut, wrap
 from neuronir.passes.hlo.rules.shape import ELEMENTWISE
 from neuronir.passes.hlo.support.values import element, is_tensor, shape, splat
@@ -68,18 +75,35 @@ class _Dominators:
             current = self.parent.get(current)
 
 
-def _evaluate(part: Part, points: Array) -> Array | None:
-    """Evaluate the values of a one-input subgraph at some points; scalars stay scalars."""
+def _evaluate(part: Part, points: Array, wide: bool = False) -> Array | None:
+    """Evaluate the values of a one-input subgraph at some points; scalars stay scalars.
+
+    With `wide`, the points are f32, and narrow floats are not rounded.
+    """
     known: dict[SSAValue, Array] = {part.inputs[0]: points}
     for op in part.ops:
         number = splat(op.results[0])
         if number is not None:
+            if wide and number.dtype in NARROW_FLOATS:
+                number = number.astype(np.float32)
             known[op.results[0]] = np.broadcast_to(number, points.shape)
-        elif op.name in _ELEMENTWISE:
-            known[op.results[0]] = np.asarray(bind(op)(*(known[v] for v in op.operands)))
-        else:
+        elif op.name not in _ELEMENTWISE:
             return None
+        elif wide and op.name == "hlo.convert" and _is_narrow(op.results[0]):
+            known[op.results[0]] = known[op.operands[0]].astype(np.float32)
+        elif (
+            wide
+            and op.name == "hlo.bitcast_convert"
+            and any(map(_is_narrow, (op.operands[0], op.results[0])))
+        ):
+            return None
+        else:
+            known[op.results[0]] = np.asarray(bind(op)(*(known[v] for v in op.operands)))
     return known[part.root]
+
+
+def _is_narrow(value: SSAValue) -> bool:
+    return np_dtype(element(value)) in NARROW_FLOATS
 
 
 def _signature(part: Part) -> Hashable:
@@ -120,11 +144,21 @@ def _recognise(part: Part) -> str | None:
     x, y = points.astype(np.float64), values.astype(np.float64)
     if not bool(np.isfinite(y).all()):
         return None
+    unrounded: Float64 | None = None
+    if _is_narrow(part.root):
+        with np.errstate(all="ignore"):
+            wide = _evaluate(part, points.astype(np.float32), wide=True)
+        if wide is None:
+            return None
+        unrounded = wide.astype(np.float64)
+    eps = float(info.eps)
     order = list(FUNCTIONS)
     if any(op.name == "hlo.tanh" for op in part.ops):
         order.sort(key=lambda f: f.kind != "gelu_tanh")
     for function in order:
-        if agrees(function, x, y, float(info.eps), float(info.tiny)):
+        if agrees(function, x, y, eps, float(info.tiny)) and (
+            unrounded is None or agrees_unrounded(function, x, unrounded, eps)
+        ):
             return function.kind
     return None
 

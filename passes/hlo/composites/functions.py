@@ -78,8 +78,26 @@ def sample_points() -> Float64:
 def agrees(function: Function, x: Float64, y: Float64, eps: float, tiny: float) -> bool:
     """Return whether y at x matches the function up to rounding."""
     exact = function.exact(x)
-    bound = function.relative * np.abs(exact) * (1.0 + x * x) + function.absolute * function.scale(
-        x
-    )
     # Below the normal range a machine may flush to zero.
-    return bool(np.all(np.abs(y - exact) <= eps * bound + tiny))
+    return bool(np.all(np.abs(y - exact) <= _rounding(function, x, exact, eps) + tiny))
+
+
+def agrees_unrounded(function: Function, x: Float64, y: Float64, eps: float) -> bool:
+    """Return whether y, evaluated at x in f32, matches the function up to the rounding of its
+    constants in a type of relative precision eps.
+
+    A constant scales the argument or the result. Where results are rounded to bf16 at each step,
+    log(1 + log(1 + exp(x))) is as near to logistic(x) as an expansion of logistic is.
+    """
+    exact = function.exact(x)
+    sides = [np.abs(function.exact(x * (1.0 + side)) - exact) for side in (eps / 2, -eps / 2)]
+    info = np.finfo(np.float32)
+    bound = np.maximum(*sides) + eps / 2 * np.abs(exact)
+    bound += _rounding(function, x, exact, float(info.eps)) + float(info.tiny)
+    return bool(np.all(np.abs(y - exact) <= bound))
+
+
+def _rounding(function: Function, x: Float64, exact: Float64, eps: float) -> Float64:
+    """Return the most by which an expansion evaluated in a type of precision eps may differ."""
+    bound = function.relative * np.abs(exact) * (1.0 + x * x)
+    return eps * (bound + function.absolute * function.scale(x))

@@ -3,8 +3,11 @@
 from dataclasses import dataclass, field
 from math import prod
 
+import numpy as np
 from xdsl.ir import Operation, OpResult, SSAValue
 
+from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.semantics.numeric import NARROW_FLOATS
 from neuronir.passes.hlo.support.build import reducer_opcode
 from neuronir.passes.hlo.support.shapes import same_but_ones
 from neuronir.passes.hlo.support.values import (
@@ -90,17 +93,19 @@ def mean(value: SSAValue) -> Reduction | None:
             if found is None or number is None:
                 continue
             count = prod(shape(found.operand)[d] for d in found.dims)
-            expected = 1.0 / count if inverse else float(count)
-            # The printed constant is rounded to the element type.
-            if abs(float(number) - expected) <= abs(expected) * _type_eps(number.dtype.name):
+            if _is_near(number, 1.0 / count if inverse else float(count)):
                 return found
     return None
 
 
-def _type_eps(dtype: str) -> float:
-    return {"float32": 2.0**-22, "float64": 2.0**-51, "bfloat16": 2.0**-7, "float16": 2.0**-9}.get(
-        dtype, 0.0
-    )
+def _is_near(number: Array, expected: float) -> bool:
+    """Return whether a printed constant is a number rounded to its type: in 16 bits to the last
+    bit, because 255 and 256 are neighbours in bf16.
+    """
+    if number.dtype in NARROW_FLOATS:
+        return bool(number == np.asarray(expected, number.dtype))
+    eps = {"float32": 2.0**-22, "float64": 2.0**-51}.get(number.dtype.name, 0.0)
+    return abs(float(number) - expected) <= abs(expected) * eps
 
 
 def fits(stat: Spread, dims: tuple[int, ...], rank_of: SSAValue) -> bool:
