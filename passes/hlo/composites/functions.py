@@ -68,10 +68,12 @@ FUNCTIONS: tuple[Function, ...] = (
 
 
 def sample_points() -> Float64:
-    """Return points of comparison: a grid over the bend of each function, and both tails."""
+    """Return points of comparison: a grid over the bend of each function, and both tails, where an
+    expansion may overflow: exp(x) / (1 + exp(x)) is NaN from 89.
+    """
     grid = np.linspace(-6.0, 6.0, 193)
     near = np.geomspace(1e-6, 0.05, 12)
-    far = np.array([6.5, 7.25, 8.0, 9.5, 11.0, 13.0, 20.0, 50.0])
+    far = np.array([6.5, 7.25, 8.0, 9.5, 11.0, 13.0, 20.0, 50.0, 100.0, 1e4])
     return np.unique(np.concatenate([grid, near, -near, far, -far]))
 
 
