@@ -18,6 +18,8 @@ from neuronir.passes.tile.group import Group, is_view, item_bytes, root_of
 from neuronir.passes.tile.steps import Buffer, Step
 from neuronir.passes.tile.sums import carried_element
 
+RUN = 512
+"""Elements of a row that is not divided over partitions if there are enough rows."""
 Sizes = dict[Key, tuple[int, int]]
 """The bytes of a partition of a tile of each buffered value, and its loop depth."""
 
@@ -173,6 +175,20 @@ def spread(extents: tuple[int, ...], limit: int) -> int:
                 if j != i:
                     best = max(best, n * _divisor(m, limit // n))
     return best
+
+
+@lru_cache(maxsize=65536)
+def in_runs(extents: tuple[int, ...], limit: int) -> int:
+    """Return the partitions of a tile of these extents that is loaded in long contiguous runs.
+
+    Rows of RUN elements or more are divided only if the other axes fill half of the partitions at
+    most.
+    """
+    if len(extents) < 2 or extents[-1] < RUN:
+        return spread(extents, limit)
+    others = extents[:-1]
+    rows = spread(others, limit)
+    return rows if rows > limit // 2 else spread(extents, limit)
 
 
 @lru_cache(maxsize=65536)

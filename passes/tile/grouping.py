@@ -237,7 +237,7 @@ class Grouping:
             if not self.room.fits(self.times.peak(tried), beside):
                 continue
             times = self.times.of(tried)
-            if best is None or times.total < best[1].total:
+            if best is None or times.order < best[1].order:
                 best = tried, times
         return best
 

@@ -17,7 +17,7 @@ from neuronir.dialects.tile.interface import REDUCED, tiling_of
 from neuronir.dialects.tile.rules import combiner, shape_of
 from neuronir.passes.hlo.support.values import element, ints
 from neuronir.passes.tile.axes import Key
-from neuronir.passes.tile.buffers import most_live, sizes_of, spread
+from neuronir.passes.tile.buffers import in_runs, most_live, sizes_of, spread
 from neuronir.passes.tile.group import Group, is_view, item_bytes
 from neuronir.passes.tile.row_composites import axis_of, of_rows, row_passes
 
@@ -48,6 +48,13 @@ class Times:
     def total(self) -> float:
         """Return the time of the group with full overlap."""
         return max(self.dma, self.pe, self.vector) + self.fixed
+
+    @property
+    def order(self) -> tuple[float, float]:
+        """Return the key to choose the fastest of several loop nests: of equal times, the one with
+        the least work on the chip.
+        """
+        return self.total, self.pe + self.vector
 
 
 def _leave(kept: set[int], group: Group) -> bool:
@@ -172,7 +179,7 @@ class GroupTimes:
         if op.name == "hlo.reduce" and combiner(op) != "hlo.add" and _leave(kept, group):
             anywhere = [a for a in leaves if a not in kept]
         fit, most = (
-            spread(tuple(group.extent(a) for a in some), self.machine.partitions)
+            in_runs(tuple(group.extent(a) for a in some), self.machine.partitions)
             for some in (axes, anywhere)
         )
         return max(fit, most // 2)

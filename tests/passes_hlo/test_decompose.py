@@ -9,6 +9,7 @@ import pytest
 from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.dialects.hlo.interpreter_bounds import TRIGONOMETRIC_RANGE
 from neuronir.dialects.support.dtypes import from_hlo_name, np_dtype
+from tests.lowering.helpers import run
 from tests.passes_hlo.helpers import Array, opcodes, program, run_passes
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 2.5, -2.5, 3.5, 8388607.5]
@@ -148,6 +149,20 @@ def every_exponent(dtype: np.dtype[Any], count: int, rng: np.random.Generator) -
     special += [float(info.tiny), float(info.max) / 2, 0.5, 3.0, -7.5]
     whole: Array = np.concatenate([drawn, np.array(special, dtype)])
     return whole
+
+
+@pytest.mark.parametrize("name", ["f32", "bf16", "f16"])
+def test_sign_is_exact(name: str) -> None:
+    """Subnormal numbers have a sign, zeros keep theirs and NaN stays NaN, on the machine, too."""
+    x = every_exponent(np_dtype(from_hlo_name(name)), 4082, np.random.default_rng(6))
+    text = f"HloModule m\n\n{unary('sign', x.size, name)}"
+    wide = x.astype(np.float32)
+    exact = np.where(wide == 0, wide, np.sign(wide))
+    module = program(text)
+    run_passes(module, "hlo-decompose")
+    for (found,) in (interpret(module, [x]), run(text, [x])):
+        np.testing.assert_array_equal(found.astype(np.float32), exact)
+        np.testing.assert_array_equal(np.signbit(found[x == 0]), np.signbit(x[x == 0]))
 
 
 @pytest.mark.parametrize("name", ["f32", "bf16", "f16"])

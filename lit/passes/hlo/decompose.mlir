@@ -41,3 +41,18 @@ func.func @of_any_value(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = hlo.exponential_minus_one %x : tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
+
+// The sign of a float takes no choice; a limit before the products keeps them finite.
+// CHECK-LABEL: func.func @sign
+// CHECK:         hlo.maximum
+// CHECK:         hlo.minimum
+// CHECK:         hlo.multiply
+// CHECK:         hlo.multiply
+// CHECK:         hlo.maximum
+// CHECK:         hlo.minimum
+// CHECK-NOT:     hlo.select
+// CHECK:         func.return
+func.func @sign(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = hlo.sign %x : tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}

@@ -6,8 +6,8 @@ These are clamp, sign, is_finite, bit counts, shifts and integer division.
 import math
 
 import ml_dtypes
-from xdsl.dialects.builtin import IntegerType, Signedness, UnitAttr, f32, i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import IntegerType, Signedness, UnitAttr, bf16, f16, f32, i32
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import is_float, is_integer, is_unsigned, np_dtype
 from neuronir.passes.hlo.decompositions.remainder import float_remainder
@@ -18,6 +18,15 @@ from neuronir.passes.hlo.support.walk import Rule
 U32 = IntegerType(32, Signedness.UNSIGNED)
 IN_RANGE = "hlo.in_range"
 """Attribute of a shift whose amounts are known to be less than the width."""
+
+SCALES: dict[Attribute, tuple[int, int, int]] = {
+    f32: (-23, 127, 22),
+    bf16: (-23, 127, 22),
+    f16: (-10, 15, 9),
+}
+"""Exponents of 2 by which sign limits and multiplies numbers of a type: the least subnormal number
+becomes 1 or more, and the limit stays finite.
+"""
 
 
 def clamp(op: Operation, e: Emitter) -> SSAValue | None:
@@ -35,14 +44,28 @@ def is_finite(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def sign(op: Operation, e: Emitter) -> SSAValue | None:
-    """Return 1, -1, or x where it is neither above nor below zero (0, -0, NaN)."""
+    """Return 1, -1, or x where it is neither above nor below zero (0, -0, NaN).
+
+    Floats are limited, multiplied twice by a large power of two, which is exact, and limited to
+    [-1, 1]: three instructions of two steps each.
+    """
     x = op.operands[0]
     if not (is_float(element(x)) or is_integer(element(x))):
         return None
+    if element(x) in SCALES:
+        limit, *factors = (2.0**n for n in SCALES[element(x)])
+        x = _within(x, limit, e)
+        for factor in factors:
+            x = e.binary_number("multiply", x, factor)
+        return _within(x, 1, e)
     positive = e.select(e.compare_number(x, 0, "GT"), e.fill_like(1, x), x)
     if is_unsigned(element(x)):
         return positive
     return e.select(e.compare_number(x, 0, "LT"), e.fill_like(-1, x), positive)
+
+
+def _within(x: SSAValue, limit: float, e: Emitter) -> SSAValue:
+    return e.binary_number("minimum", e.binary_number("maximum", x, -limit), limit)
 
 
 def _as_u32(x: SSAValue, e: Emitter) -> SSAValue | None:
