@@ -1,11 +1,11 @@
-"""Lower binary ops on tiles and scalars, quotients, and selects."""
+"""Lower binary ops on tiles and scalars, and quotients."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
 from xdsl.dialects.builtin import UnitAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
 from neuronir.dialects.nc.ops import FINITE, View
@@ -22,12 +22,11 @@ from neuronir.passes.lowering.rules.elementwise import (
     engine_for,
 )
 from neuronir.passes.tile.layouts.short_rows import least_row
-from neuronir.passes.tile.lower.diagonals import select_diagonal
 from neuronir.passes.tile.lower.memory import copy
 from neuronir.passes.tile.lower.state import Lower, register_lowering
-from neuronir.passes.tile.lower.steps import Step, scalar_of, steps, view_scalar
+from neuronir.passes.tile.lower.steps import scalar_of, steps, view_scalar
 from neuronir.passes.tile.lower.unary import activation
-from neuronir.passes.tile.lower.values import Held, Lazy, Number, Scalar, Value, lies_in
+from neuronir.passes.tile.lower.values import Held, Lazy, Number, Scalar, Value
 from neuronir.passes.tile.lower.waiting import (
     WORDS,
     affine,
@@ -259,97 +258,3 @@ def _scaled_by_act(
         if isinstance(other, Held) and _is_small(state, other.form, out):
             found[i] = materialize(state, op.operands[i], side)
     return found
-
-
-def one_a_partition(state: Lower, partitions: int, number: float, dtype: DType) -> View:
-    """Return a scalar on each partition."""
-    filled = View(state.emitter.sbuf(partitions, 1, dtype), 0, partitions, ((1, 1),))
-    state.emitter.memset(filled, number)
-    return filled
-
-
-def repeated(one: View, step: Step) -> View:
-    """Return a scalar on each partition, repeated for the elements of a step's result."""
-    free = tuple((0, n) for _, n in step.out.free)
-    return replace(one, partitions=step.partitions, start=step.out.start, free=free)
-
-
-def in_psum(value: Lazy) -> bool:
-    """Return whether a value is a product in PSUM."""
-    return not isinstance(value.source, Held) and not value.steps
-
-
-def _over_number(
-    state: Lower,
-    result: SSAValue,
-    out: Form,
-    predicate: Held,
-    product: Lazy,
-    number: float,
-    invert: bool,
-) -> None:
-    """Overwrite a scalar with a product from PSUM where the predicate holds.
-
-    DVE reads one operand from SBUF and one from PSUM at full rate; two from SBUF take twice as
-    long.
-    """
-    everywhere = one_a_partition(state, out.partitions, number, state.dtype(result))
-    for step in steps(state, out, [predicate, product]):
-        state.emitter.copy(step.out, repeated(everywhere, step))
-        operands = list(step.sources)
-        state.emitter.emit(
-            "copy_predicated", [step.out], operands, {"invert": int(invert)}, Engine.DVE
-        )
-    state.set(result, out)
-
-
-@register_lowering("hlo.select")
-def lower_select(state: Lower, op: Operation) -> None:
-    """Copy one value, then overwrite it with the other where the predicate holds.
-
-    The result may have the buffer of a state of a loop that is an operand. The value already stored
-    there is the one to copy, because the copy overwrites it.
-    """
-    predicate = Held(state.held(op.operands[0]), DType.BOOL)
-    on_true, on_false = (state.get(v) for v in op.operands[1:])
-    result, out = target(state, op)
-    if select_diagonal(state, op, out, on_true, on_false):
-        state.set(result, out)
-        return
-    if lies_in(predicate, out) or (lies_in(on_true, out) and lies_in(on_false, out)):
-        out = state.buffer(state.place(result), prod(shape_of(result)), state.dtype(result))
-    invert = not isinstance(on_true, Number) and isinstance(on_false, Number)
-    invert |= lies_in(on_true, out)
-    base, over = (on_true, on_false) if invert else (on_false, on_true)
-    if isinstance(base, Lazy) and isinstance(over, Number) and in_psum(base):
-        _over_number(state, result, out, predicate, base, over.value, not invert)
-        return
-    at = 1 if invert else 2
-    sources: list[Held | Lazy] = [predicate]
-    if not isinstance(base, Number):
-        sources.append(base)
-    filled: View | None = None
-    if isinstance(over, Number):
-        filled = one_a_partition(state, out.partitions, over.value, state.dtype(result))
-    else:
-        if isinstance(over, Lazy):
-            over = materialize(state, op.operands[3 - at], over)
-        sources.append(over)
-    for step in steps(state, out, sources):
-        views = list(step.sources)
-        p = views.pop(0)
-        if isinstance(base, Number):
-            state.emitter.memset(step.out, base.value)
-        else:
-            src = views.pop(0)
-            waiting = base.steps if isinstance(base, Lazy) else ()
-            if waiting or src != step.out:
-                apply_steps(state, step, src, waiting, base.dtype)
-        if filled is not None:
-            one = repeated(filled, step)
-        else:
-            one = views.pop(0)
-        state.emitter.emit(
-            "copy_predicated", [step.out], [p, one], {"invert": int(invert)}, Engine.DVE
-        )
-    state.set(result, out)
