@@ -9,7 +9,7 @@ import pytest
 from neuronir.driver.weights import entry_function
 from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.passes.tile.special import special_values
-from tests.differential.test_found import results
+from tests.differential.test_found import check, results
 
 BITS = """HloModule m
 
@@ -56,3 +56,32 @@ def test_sorted_bits_of_infinities_are_transposed_exactly() -> None:
     (mine,) = results(text, [keys], tiling="always")
     want = np.take_along_axis(held, np.argsort(keys, 0, kind="stable"), 0)
     np.testing.assert_array_equal(mine.view(np.uint16), want.view(np.uint16))
+
+
+CHOSEN = """HloModule m
+
+larger {
+  a = u32[] parameter(0)
+  b = u32[] parameter(1)
+  ROOT c = u32[] maximum(a, b)
+}
+
+ENTRY e {
+  x = u32[5,2] parameter(0)
+  at = u8[32,2] constant({AT})
+  y = u32[32,2] parameter(1)
+  ROOT r = u32[5,2] scatter(x, at, y), update_window_dims={1}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={1,0}, index_vector_dim=1, to_apply=larger
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["trn1", "inf1"])
+def test_the_maximum_of_no_update_is_infinite_though_a_dot_reads_its_bits(target: str) -> None:
+    """The rows of the largest upper halves are found by a dot, but of their digits: a transpose on
+    PE of the maxima spread the minus infinity of rows without an update.
+    """
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(0, 1 << 32, shape, np.uint32) for shape in ((5, 2), (32, 2)))
+    at = ",".join(f"{{{k % 5},{3 * (k % 2)}}}" for k in range(32))
+    check(CHOSEN.replace("AT", at), [x, y], target=target)

@@ -190,7 +190,7 @@ def spread(array: Array | LazyArray, multiplied: bool) -> bool:
 def reaches_products(ops: Sequence[Operation]) -> set[SSAValue]:
     """Return values whose infinities would reach a dot or convolution and spoil its sums.
 
-    Masks become finite before, and so may the values that the program tests.
+    Masks become finite before, as do integers, and so may the values that the program tests.
     """
     seen = _looked_for(ops)
     out: set[SSAValue] = set()
@@ -201,5 +201,9 @@ def reaches_products(ops: Sequence[Operation]) -> set[SSAValue]:
             out.update(v for v, r in zip(op.operands, loop.results, strict=True) if r in out)
         onward = op.name not in FINITE_RESULTS and any(r in out for r in op.results)
         if onward or op.name in PRODUCTS:
-            out.update(v for v in op.operands if v not in seen)
+            out.update(v for v in op.operands if v not in seen and _float(v))
     return out
+
+
+def _float(value: SSAValue) -> bool:
+    return is_tensor(value) and is_float(element(value))
