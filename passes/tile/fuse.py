@@ -139,7 +139,7 @@ class Written:
     ) -> None:
         self.block = block
         self.last = last
-        self.old = list(old)
+        self.old = dict.fromkeys(old)
         self.partitions = partitions
         self.mapping: dict[SSAValue, SSAValue] = {}
 
@@ -162,7 +162,7 @@ class Written:
 
         Its body gets its own views.
         """
-        self.old.remove(op)
+        del self.old[op]
         for i, v in enumerate(op.operands):
             op.operands[i] = self.renewed(v, op)
         body = body_of(op)

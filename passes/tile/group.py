@@ -6,10 +6,11 @@ from functools import cached_property
 from math import prod
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.support.dtypes import is_float
+from neuronir.dialects.support.identity import by_identity
 from neuronir.dialects.support.loops import is_body
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import integer, ints
@@ -25,7 +26,12 @@ VIEWS = frozenset(
 def item_bytes(value: SSAValue) -> int:
     """Return the bytes of an element."""
     assert isinstance(value.type, TensorType)
-    return dtype_of(value.type.element_type).size
+    return _size(value.type.element_type)
+
+
+@by_identity
+def _size(element: Attribute) -> int:
+    return dtype_of(element).size
 
 
 def nbytes(value: SSAValue) -> int:

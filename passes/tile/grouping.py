@@ -21,6 +21,7 @@ from neuronir.passes.tile.group import (
     nbytes,
     root_of,
 )
+from neuronir.passes.tile.group_order import INSERT, GroupOrder
 from neuronir.passes.tile.room import Room
 from neuronir.passes.tile.tiles import uneven
 from neuronir.passes.tile.times import GroupTimes, Times
@@ -42,7 +43,6 @@ MANY_OPS = 120
 """Limit of ops of a group, because the body of its loop is pipelined as a whole."""
 
 
-INSERT = "tensor.insert_slice"
 APART = frozenset(("hlo.tuple", INSERT, "tile.empty", "tile.to_index"))
 """Arrays that loops assemble, trip counts and terminators of the program, which are in no group."""
 
@@ -75,21 +75,21 @@ class Grouping:
             for op in (ops if part is None else part)
             if op.name not in APART and not is_view(op) and not is_source(op)
         ]
-        self.members: dict[Operation, frozenset[Operation]] = {}
+        self.groups = GroupOrder(())
+        self.opaque: frozenset[Operation] = frozenset()
         self.known: dict[frozenset[Operation], tuple[Group, Times] | None] = {}
         self.again = again
-        self.users: dict[Operation, tuple[Operation, ...]] = {}
-        self.after: dict[frozenset[Operation], list[frozenset[Operation]]] = {}
 
     def find(self) -> list[Group]:
         """Return the groups in an order in which each follows its operands."""
-        for op in self.nodes:
-            self.members[op] = frozenset((op,))
+        self.groups = GroupOrder(self.nodes)
+        self.opaque = frozenset(op for op in self.nodes if whole(op))
+        members = self.groups.members
         edges: list[tuple[int, int, Operation, Operation]] = []
         for op in self.nodes:
             for v in op.operands:
                 maker = root_of(v).owner
-                if isinstance(maker, Operation) and maker in self.members:
+                if isinstance(maker, Operation) and maker in members:
                     if op in self.again and maker not in self.again:
                         continue
                     edges.append((-nbytes(root_of(v)), self.order[op], maker, op))
@@ -97,9 +97,9 @@ class Grouping:
         while changed:
             changed = False
             for _, _, maker, reader in sorted(edges, key=lambda e: e[:2]):
-                if self.members[maker] is not self.members[reader]:
-                    changed |= self._join(self.members[maker], self.members[reader])
-        found = dict.fromkeys(self.members.values())
+                if members[maker] is not members[reader]:
+                    changed |= self._join(members[maker], members[reader])
+        found = dict.fromkeys(members.values())
         groups = [self._group(ops) for ops in found]
         return self._sorted(groups)
 
@@ -115,9 +115,9 @@ class Grouping:
         """Fuse two groups, and those between them, if that is faster."""
         if len(left) + len(right) > MANY_OPS or left | right in self.known:
             return False
-        parts = [left, *self._between(left, right), right]
+        parts = [left, *self.groups.between(left, right), right]
         both = frozenset().union(*parts)
-        if len(both) > MANY_OPS or len(parts) > MOST_BETWEEN or any(map(self._opaque, parts)):
+        if len(both) > MANY_OPS or len(parts) > MOST_BETWEEN or not both.isdisjoint(self.opaque):
             return False
         if len(parts) > 2 and both in self.known:
             return False
@@ -129,65 +129,8 @@ class Grouping:
             before = sum(a[1].total for a in alone if a is not None)
             if merged[1].total > before:
                 return False
-        for op in both:
-            self.members[op] = both
-        fused = set(parts)
-        self.after = {
-            group: after
-            for group, after in self.after.items()
-            if group not in fused and fused.isdisjoint(after)
-        }
+        self.groups.fuse(parts, both)
         return True
-
-    def _opaque(self, ops: frozenset[Operation]) -> bool:
-        return any(whole(op) for op in ops)
-
-    def _between(
-        self, left: frozenset[Operation], right: frozenset[Operation]
-    ) -> list[frozenset[Operation]]:
-        """Return the groups that read the first group and are read by the second."""
-        makers: dict[frozenset[Operation], list[frozenset[Operation]]] = {}
-        work = [left]
-        while work:
-            members = work.pop()
-            for after in self._readers(members):
-                if after is right or after is left:
-                    if members is not left:
-                        makers.setdefault(right, []).append(members)
-                    continue
-                if after not in makers:
-                    makers[after] = []
-                    work.append(after)
-                makers[after].append(members)
-        found: dict[frozenset[Operation], None] = {}
-        work = list(makers.get(right, ()))
-        while work:
-            members = work.pop()
-            if members is not left and members not in found:
-                found[members] = None
-                work += makers.get(members, ())
-        return list(found)
-
-    def _readers(self, ops: frozenset[Operation]) -> list[frozenset[Operation]]:
-        """Return the groups that read a group; remembered until one of them is fused."""
-        if ops not in self.after:
-            users = dict.fromkeys(user for op in ops for user in self._users(op))
-            self.after[ops] = list(dict.fromkeys(self.members[u] for u in users if u not in ops))
-        return self.after[ops]
-
-    def _users(self, op: Operation) -> tuple[Operation, ...]:
-        """Return the ops in groups that read an op or its views."""
-        if op not in self.users:
-            found: dict[Operation, None] = {}
-            work = [use.operation for r in op.results for use in r.uses]
-            while work:
-                user = work.pop()
-                if user in self.members:
-                    found[user] = None
-                elif is_view(user) or user.name == INSERT:
-                    work.extend(use.operation for r in user.results for use in r.uses)
-            self.users[op] = tuple(found)
-        return self.users[op]
 
     def best(self, ops: frozenset[Operation]) -> tuple[Group, Times] | None:
         """Return the group of these ops with the fastest loops; None if none fits."""
@@ -212,8 +155,8 @@ class Grouping:
         part = Grouping.__new__(Grouping)
         part.__dict__.update(self.__dict__)
         part.beside = beside
-        part.nodes = [op for op in group.ops if op in self.order and op in self.members]
-        part.members, part.known, part.users, part.after = {}, {}, {}, {}
+        part.nodes = [op for op in group.ops if op in self.order and op in self.groups.members]
+        part.known = {}
         groups = part.find()
         total = sum(self.times.of(g).total for g in groups)
         if found is not None and found[1].total <= total:
