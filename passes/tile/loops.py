@@ -302,7 +302,8 @@ class Nest:
         """Return, for windowed dimensions, the start of the needed part relative to the operand's
         tile.
 
-        The start is negative in padding.
+        The start is negative in padding. A windowed dimension that moves has one axis, as has the
+        dimension of the result: of split ones everything is needed (Related._derive).
         """
         tiling = tiled(op)
         found: dict[int, int] = {}

@@ -58,6 +58,19 @@ PROGRAMS = {
   n = f32[6,10] negate(x)
   p = f32[9,13] pad(n, z), padding=1_2x0_3
   ROOT r = f32[9,13] exponential(p)""",
+    "pad of blocks": """x = f32[6,3,4] parameter(0)
+  z = f32[] constant(3)
+  n = f32[6,3,4] negate(x)
+  s = f32[6,12] reshape(n)
+  p = f32[8,16] pad(s, z), padding=1_1x2_2
+  t = f32[8,4,4] reshape(p)
+  ROOT r = f32[8,4,4] exponential(t)""",
+    "slice of blocks": """x = f32[6,3,8] parameter(0)
+  n = f32[6,3,8] negate(x)
+  s = f32[18,8] reshape(n)
+  c = f32[12,8] slice(s), slice={[3:15], [0:8]}
+  t = f32[3,4,8] reshape(c)
+  ROOT r = f32[3,4,8] exponential(t)""",
     "pad and slices": """x = f32[8,10] parameter(0)
   z = f32[] constant(3)
   n = f32[8,10] negate(x)
