@@ -13,6 +13,7 @@ from neuronir.passes.hlo.rules import (
     collective,
     custom,
     data_movement,
+    gathered_values,
     gathers,
     logic,
     reduction,
@@ -25,8 +26,8 @@ from neuronir.passes.hlo.support.walk import Rule, rewrite_module
 from neuronir.passes.statistics import record
 
 _FAMILIES = (
-    *(arithmetic, logic, data_movement, gathers, reduction, windows, tuples, shape, collective),
-    *(custom, words),
+    *(arithmetic, logic, data_movement, gathers, gathered_values, reduction, windows, tuples),
+    *(shape, collective, custom, words),
 )
 
 
@@ -51,9 +52,9 @@ class HloCanonicalizePass(ModulePass):
     - Shapes: chains of reshape, broadcast, transpose, slice and concatenate are merged; reshapes
       of dimensions of size 1 sink below elementwise ops and fold into broadcasts; reductions over
       dimensions of size 1 become reshapes.
-    - Indexing: dynamic slices and gathers at known indices become slices, and gathers with
-      repeated indices look up each row once. Padding before a windowed op becomes part of its
-      window.
+    - Indexing: dynamic slices and gathers at known indices become slices, gathers with repeated
+      indices look up each row once, and elementwise ops on an array of which a gather reads a part
+      are computed for that part. Padding before a windowed op becomes part of its window.
     - Collectives in groups of one device become their operands, and calls of XLA's `TopK` a topk.
 
     All rewrites are exact, except for the sign of zeros (x + 0 becomes x, as in XLA) and for

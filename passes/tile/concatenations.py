@@ -52,19 +52,40 @@ def join_by_transfers(block: Block, partitions: int) -> None:
     """Mark concatenations of slices of arguments that are results, or whose operands do not divide
     over partitions: transfers move their operands.
 
-    Others are put together on the chip, as are those of many short rows.
+    Results may have their rows in another order, as windows of an image. Other concatenations are
+    put together on the chip, as are those of many short rows.
     """
     for op in block.ops:
         if op.name != "hlo.concatenate" or op.parent is not block:
             continue
-        stored = all(u.operation.name in ("func.return", "hlo.tuple") for u in op.results[0].uses)
-        parts = _pieces(op) if stored or _divides_badly(op, partitions) else None
+        parts = _pieces(op) if _stored(op.results[0]) or _divides_badly(op, partitions) else None
         if parts is None or len(parts) > MOST_PIECES:
             continue
         size = byte_size(element(op.results[0]))
         short = sum(rows for rows, run in parts if run * size < SHORT)
         if short * DESCRIPTOR <= prod(shape_of(op.results[0])) * size:
             _mark(op)
+
+
+def _stored(value: SSAValue) -> bool:
+    """Return whether a value is a result only, possibly with rows in another order."""
+    for use in value.uses:
+        op = use.operation
+        if op.name in ("func.return", "hlo.tuple"):
+            continue
+        if op.name == "hlo.transpose":
+            run, order = byte_size(element(value)), ints(op, "permutation")
+            for d in reversed(range(len(order))):
+                if order[d] != d:
+                    break
+                run *= shape_of(value)[d]
+            if run < SHORT:
+                return False
+        elif op.name not in ("hlo.reshape", "hlo.bitcast"):
+            return False
+        if not _stored(op.results[0]):
+            return False
+    return True
 
 
 def _divides_badly(op: Operation, partitions: int) -> bool:

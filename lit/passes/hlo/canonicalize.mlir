@@ -154,3 +154,16 @@ func.func @missing_rows(%p: tensor<4xi1>, %x: tensor<4x8xf32>) -> tensor<4x8xf32
   %0 = hlo.select %ps, %x, %ns : (tensor<4x8xi1>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   func.return %0 : tensor<4x8xf32>
 }
+
+// A loss reads one element of each row, so the rest of the rows is not computed.
+// CHECK-LABEL: func.func @one_of_a_row
+// CHECK:         %[[S:.*]] = hlo.reshape %s : (tensor<4xf32>) -> tensor<4x1xf32>
+// CHECK:         %[[G:.*]] = hlo.gather %x, %i {{.*}} -> tensor<4x1xf32>
+// CHECK:         %[[R:.*]] = hlo.subtract %[[G]], %[[S]]
+// CHECK:         func.return %[[R]]
+func.func @one_of_a_row(%x: tensor<4x9xf32>, %s: tensor<4xf32>, %i: tensor<4x1x1xi32>) -> tensor<4x1xf32> {
+  %b = hlo.broadcast %s dimensions = [0] : (tensor<4xf32>) -> tensor<4x9xf32>
+  %d = hlo.subtract %x, %b : tensor<4x9xf32>
+  %0 = hlo.gather %d, %i operand_batching_dims = [0], start_indices_batching_dims = [0], offset_dims = [], collapsed_slice_dims = [1], start_index_map = [1], index_vector_dim = 2, slice_sizes = [1, 1] : (tensor<4x9xf32>, tensor<4x1x1xi32>) -> tensor<4x1xf32>
+  func.return %0 : tensor<4x1xf32>
+}
