@@ -12,6 +12,7 @@ from tests.oracle import run_xla
 
 _INTEGERS = ("s8", "u8", "s16", "u16", "s32", "u32")
 _SCALE = ("sum", "dot")
+_FENCED = ("dynamic-slice", "gather", "reduce", "reverse", "scatter", "slice")
 
 
 def shadows(program: Program) -> dict[str, list[Instr]]:
@@ -80,10 +81,11 @@ def fenced(program: Program) -> Program:
     """The program with barriers ahead of what slices at computed starts: XLA joins two such slices
     to one, whose start is the sum in the type of the second start, and clamps only that. A scatter
     reads such a slice of what it updates. It ends the process where it joins a reversal with a
-    map, and gives each part of a concatenation that it reduces the initial value."""
+    map, and gives each part of a concatenation that it reduces the initial value. It reads a slice
+    of an array while it writes that slice to another place of the array."""
     instrs: list[Instr] = []
     for instr in program.instrs:
-        if instr.opcode in ("dynamic-slice", "gather", "reduce", "reverse", "scatter"):
+        if instr.opcode in _FENCED:
             several = instr.opcode in ("reduce", "scatter")
             count = len(instr.operands) // 2 if several else 1
             fences: list[str] = []
@@ -97,7 +99,9 @@ def fenced(program: Program) -> Program:
     return replace(program, instrs=instrs)
 
 
-_SLICED = re.compile(r"^  (?:ROOT )?(\w+) = \S+ (?:dynamic-slice|gather|reduce|reverse)\((\w+),")
+_SLICED = re.compile(
+    r"^  (?:ROOT )?(\w+) = \S+ (?:dynamic-slice|gather|reduce|reverse|slice)\((\w+),"
+)
 
 
 def _fenced_text(text: str) -> str:

@@ -156,6 +156,25 @@ def test_convolutions_cut_their_input_in_the_reference(dilation: int) -> None:
     np.testing.assert_allclose(found["c"], expected, rtol=1e-5, atol=1e-5)
 
 
+def test_a_slice_is_read_before_it_is_written_in_the_reference() -> None:
+    """XLA moves an array by a place element by element, each after the one before it."""
+    row = Shape("s32", (5,))
+    add = "add {\n  p = s32[] parameter(0)\n  q = s32[] parameter(1)\n  ROOT r = s32[] add(p, q)\n}"
+    instrs = [
+        Instr("x", "parameter", (Shape("s32", (1, 5)),)),
+        Instr("i", "parameter", (Shape("s32"),)),
+        Instr("k", "constant", (Shape("s32"),), literal="0"),
+        Instr(
+            "a", "reduce", (row,), ("x", "k"), ", dimensions={0}, to_apply=add", computations=(add,)
+        ),
+        Instr("s", "slice", (Shape("s32", (4,)),), ("a",), ", slice={[0:4]}"),
+        Instr("d", "dynamic-update-slice", (row,), ("a", "s", "i")),
+    ]
+    x = np.arange(5, dtype=np.int32).reshape(1, 5)
+    found = values(Program(instrs, ["d"], {"x": x, "i": np.array(1, np.int32)}))
+    assert found["d"].tolist() == [0, 0, 1, 2, 3]
+
+
 def test_scatters_beyond_a_slice_change_nothing_in_the_reference() -> None:
     """XLA alone reads the element that it puts back from beyond the slice."""
     found = values(program(307131))
