@@ -60,6 +60,7 @@ def to_target(
             *(() if gathers else ("hlo-gather-to-dot", decompose, _CLEAN)),
             *exact,
             "hlo-widen-products",
+            "hlo-scale-results",
             "hlo-fold-scales",
             "hlo-fold-norms",
             "hlo-fold-sums",

@@ -28,6 +28,7 @@ from neuronir.targets.registry import get_target, legality_for
 
 _DECIDE_NOTHING = frozenset(
     (
+        "hlo-scale-results",
         "hlo-fold-scales",
         "hlo-fold-norms",
         "hlo-fold-sums",

@@ -29,6 +29,7 @@ PASSES = lazy(
         "hlo-exact-integers": ("exact_integers", "HloExactIntegersPass"),
         "hlo-verify-supported": ("verify_supported", "HloVerifySupportedPass"),
         "hlo-widen-products": ("widen_products", "HloWidenProductsPass"),
+        "hlo-scale-results": ("scale_results", "HloScaleResultsPass"),
         "hlo-find-composites": ("find_composites", "HloFindCompositesPass"),
         "hlo-hoist-products": ("hoist_products", "HloHoistProductsPass"),
         "hlo-join-loops": ("join_loops", "HloJoinLoopsPass"),

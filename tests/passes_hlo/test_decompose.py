@@ -162,7 +162,7 @@ def test_sign_is_exact(name: str) -> None:
     run_passes(module, "hlo-decompose")
     for (found,) in (interpret(module, [x]), run(text, [x])):
         np.testing.assert_array_equal(found.astype(np.float32), exact)
-        np.testing.assert_array_equal(np.signbit(found[x == 0]), np.signbit(x[x == 0]))
+        np.testing.assert_array_equal(np.signbit(found[wide == 0]), np.signbit(x[wide == 0]))
 
 
 @pytest.mark.parametrize("name", ["f32", "bf16", "f16"])
