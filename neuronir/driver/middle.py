@@ -14,18 +14,18 @@ import re
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from math import inf, prod
+from math import inf
 from typing import Protocol
 
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp
 
 from neuronir._xdsl import one_line
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.diagnostics import fault, remark, trying
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.dialects.support.shapes import extents
-from neuronir.dialects.support.walking import walk, walk_in
+from neuronir.dialects.support.walking import walk
+from neuronir.driver.least_time import least_ns
 from neuronir.driver.pass_runner import RunFailure
 from neuronir.driver.phases import TO_TILED
 from neuronir.driver.result import CompiledResult
@@ -34,7 +34,7 @@ from neuronir.driver.too_slow import TooSlow, long_ones_given_up
 from neuronir.driver.user_passes import UserPassFailure
 from neuronir.driver.weights import entry_function
 from neuronir.passes import statistics
-from neuronir.passes.lowering.bounds import least_dma_ns, least_issue_ns, least_pe_ns
+from neuronir.passes.lowering.bounds import least_issue_ns
 from neuronir.passes.tile.room import same_groups
 from neuronir.targets.simulator.report import busiest_ns
 from neuronir.targets.simulator.timing import simulate_timing
@@ -110,26 +110,6 @@ class Middle:
     result: "CompiledResult"
     tiled: bool
     pipelines: Mapping[str, str] | None = None
-
-
-def least_ns(module: ModuleOp, machine: Machine) -> float:
-    """Return the lower bound of a program's time: transfers, dots, and elementwise work.
-
-    ACT and DVE share the elementwise work, at three operations per two instructions.
-    """
-    block = entry_function(module).body.block
-    elements = 0
-    for op in walk_in(block):
-        if op.name in ("hlo.dot", "hlo.convolution", "hlo.constant", "hlo.broadcast"):
-            continue
-        sizes = [
-            prod(extents(v.type))
-            for v in (*op.operands, *op.results)
-            if isinstance(v.type, TensorType)
-        ]
-        elements += max(sizes, default=0)
-    vector = elements / machine.partitions / (1.5 * (machine.act_ghz + machine.dve_ghz))
-    return max(least_dma_ns(block, machine), least_pe_ns(block, machine), vector)
 
 
 def choose_middle(

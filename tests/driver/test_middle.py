@@ -15,6 +15,7 @@ from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompiledResult, CompileOptions, compile_text, middle, too_slow
+from neuronir.driver.least_time import least_ns
 from neuronir.driver.middle import as_failure, choose_middle, through_tiles
 from neuronir.driver.options import TILINGS
 from neuronir.driver.pass_runner import RunFailure
@@ -149,7 +150,7 @@ def test_larger_programs_are_tried_where_they_are_far(monkeypatch: pytest.Monkey
     monkeypatch.setattr(middle, "LARGEST", 1)
     for times, tried in ((10.0, False), (1.1 * middle.FAR, True)):
         ways = Compiles({"80": failure("NIR_TIL001")})
-        time = times * middle.least_ns(module, machine)
+        time = times * least_ns(module, machine)
         monkeypatch.setattr(middle, "_timing", lambda result, machine, time=time: (time, 0.0))
         choose_middle(module, machine, ways)
         assert ways.asked == (["direct", "80"] if tried else ["direct"])
@@ -166,7 +167,7 @@ ENTRY main {
 """
     module = compile_text(text, "inf1", replace(EXACT, compile_to="hlo")).module
     machine = get_machine("inf1")
-    assert middle.FAR * middle.least_ns(module, machine) < 10e3
+    assert middle.FAR * least_ns(module, machine) < 10e3
     assert middle.far_ns(module, machine) > 300e3
 
 

@@ -9,6 +9,7 @@ import pytest
 from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.driver import CompiledResult, compile_text, middle
+from neuronir.driver.least_time import least_ns
 from neuronir.driver.middle import choose_middle, through_tiles
 from neuronir.driver.phases import TO_TILED
 from neuronir.driver.too_slow import TooSlow
@@ -120,7 +121,7 @@ def test_large_programs_that_spill_are_tried_without_control_flow(
         return made
 
     monkeypatch.setattr(middle, "SEARCHED", 1)  # the program is large
-    time = 5 * middle.least_ns(module, machine)
+    time = 5 * least_ns(module, machine)
     monkeypatch.setattr(middle, "_timing", lambda result, machine: (time, time))
     choose_middle(module, machine, ways)
     assert asked == [False]
