@@ -22,7 +22,9 @@ def _quantized(value: SSAValue) -> bool:
     for name in ZEROED:
         made = producer(value, name)
         if made is not None:
-            return any(_quantized(v) for v in made.operands)
+            return any(map(_quantized, made.operands)) and all(
+                _quantized(v) or producer(v, "broadcast") for v in made.operands
+            )
     made = producer(value, "convert")
     if made is None:
         return False

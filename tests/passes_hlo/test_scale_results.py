@@ -62,3 +62,22 @@ def test_scales(case: tuple[str, str, str, str, str, str], left: list[str], kind
     (after,) = interpret(module, args)
     largest = np.abs(args[0]).max() * np.abs(args[1].astype(np.float32)).max() * args[2].max()
     assert np.abs(after - before).max() <= 34 * 32 * largest * 2.0**-24
+
+
+@pytest.mark.parametrize(
+    ("shift", "first"),
+    [
+        ("p = f32[24] parameter(3)\n  z = f32[32,24] broadcast(p), dimensions={1}", "dot"),
+        ("z = f32[32,24] parameter(3)", "multiply"),
+    ],
+)
+def test_a_zero_point_is_repeated(shift: str, first: str) -> None:
+    """An array that is subtracted from the weights is none."""
+    text = _text("4,32", "32,24", "24", "1", "4,24", RHS).replace(
+        "multiply(f, b)", "multiply(d, b)"
+    )
+    text = text.replace("  b =", f"  {shift}\n  d = f32[32,24] subtract(f, z)\n  b =")
+    module = program(text)
+    run_passes(module, "hlo-scale-results,hlo-dce")
+    names = opcodes(module)
+    assert min(("dot", "multiply"), key=names.index) == first

@@ -24,7 +24,10 @@ def gather_of_elementwise(op: Operation, e: Emitter) -> SSAValue | None:
     result, whole = shape(op.results[0]), shape(maker.results[0])
     if not maker.results[0].has_one_use() or size(op.results[0]) >= size(maker.results[0]):
         return None
-    read = {v: _of_broadcast(op, v, e) for v in maker.operands if shape(v) == whole}
+    wide = dict.fromkeys(v for v in maker.operands if shape(v) == whole)
+    if sum(producer(v, "broadcast") is None for v in wide) > 1:
+        return None
+    read = {v: _of_broadcast(op, v, e) for v in wide}
     full = [v for v, found in read.items() if found is None]
     if len(full) > 1:
         return None
