@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine
 from neuronir.dialects.nc.instruction import Instruction
 
+SMALL = frozenset((DType.I8, DType.U8, DType.I16, DType.U16))
+"""Integers that fp32 holds exactly."""
 Params = Mapping[str, int | float]
 
 
@@ -53,15 +55,26 @@ def other_form(done: Instruction, *, unread: bool = False) -> OtherForm | None:
 
 
 def _floats(done: Instruction) -> bool:
-    """Return whether all operands are floats, or integers of 16 bits that are copied.
+    """Return whether all operands are floats, or whether integers of at most 16 bits are copied, or
+    converted to floats.
 
     ACT converts to fp32, which holds these exactly.
     """
-    copies = done.opcode == "tensor_copy" or done.params.get("func") == Activation.COPY
-    return all(
-        p is None or p.dtype.is_float or (copies and p.dtype is DType.U16)
-        for p in (*done.dst, *done.src)
-    )
+    given = [p.dtype for p in (*done.dst, *done.src) if p is not None]
+    if all(dtype.is_float for dtype in given):
+        return True
+    if done.opcode != "tensor_copy" and not _copies(done):
+        return False
+    result = done.dst[0].dtype if done.dst[0] is not None else None
+    exact = {DType.U16} if result is DType.U16 else SMALL if result and result.is_float else set()
+    return all(dtype.is_float or dtype in exact for dtype in given)
+
+
+def _copies(done: Instruction) -> bool:
+    """Return whether ACT copies, without a scale or a bias."""
+    given = done.params
+    plain = given.get("scale", 1.0) == 1.0 and given.get("bias", 0.0) == 0.0
+    return plain and given.get("func") == Activation.COPY and done.src[1] is done.src[2] is None
 
 
 def _on_dve(done: Instruction) -> OtherForm | None:

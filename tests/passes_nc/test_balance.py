@@ -126,10 +126,32 @@ def test_what_only_dve_computes(columns: str, params: Params) -> None:
     assert other_form(instruction("tensor_scalar", columns, params, DType.F32, DType.F32)) is None
 
 
+@pytest.mark.parametrize("of", [DType.I8, DType.U8, DType.I16, DType.U16])
+def test_both_convert_small_integers(of: DType) -> None:
+    """All numbers of 8 bits, and many of 16 bits, to all floats."""
+    numbers = np.arange(512).astype(np.int64) * (1 if of.size == 1 else 127)
+    given = numbers.astype(of.numpy).reshape(SHAPE)
+    for to in FLOATS:
+        found: list[bytes] = []
+        for opcode, params in (("tensor_copy", Params()), ("activation", Params(func=COPY))):
+            done = instruction(opcode, "", params, to, of)
+            form = other_form(done)
+            assert form is not None and not list(violations(form.record(done), TRN1))
+            sources = [(given, of), *([None] * (len(done.src) - 1))]
+            results = [(SHAPE, to), None][: len(done.dst)]
+            out = compute(opcode, done.engine, results, sources, done.params)[0]
+            found.append(out.tobytes())
+            np.testing.assert_array_equal(out, given.astype(to.numpy))
+        assert found[0] == found[1]
+
+
 def test_what_only_one_can_do() -> None:
-    for of in (DType.I32, DType.U8):
-        assert other_form(instruction("tensor_copy", "", {}, DType.F32, of)) is None
-        assert other_form(instruction("activation", "", {"func": COPY}, DType.F32, of)) is None
+    for to, of in ((DType.F32, DType.I32), (DType.U8, DType.F32), (DType.I8, DType.U8)):
+        assert other_form(instruction("tensor_copy", "", {}, to, of)) is None
+        assert other_form(instruction("activation", "", {"func": COPY}, to, of)) is None
+    scaled: Params = {"func": COPY, "scale": 2.0}
+    assert other_form(instruction("activation", "", scaled, DType.F32, DType.U8)) is None
+    assert other_form(instruction("activation", "a", {"func": COPY}, DType.F32, DType.U8)) is None
     plain = instruction("activation", "", {"func": COPY}, DType.F32, DType.F32)
     assert other_form(replace(plain, params={"func": Activation.EXP})) is None
     assert other_form(replace(plain, dst=(plain.dst[0], pattern(COLUMN, DType.F32)))) is None
