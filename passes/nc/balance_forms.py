@@ -43,7 +43,7 @@ def other_form(done: Instruction, *, unread: bool = False) -> OtherForm | None:
 
     `unread`: nothing reads the first destination.
     """
-    if done.engine not in (Engine.ACT, Engine.DVE) or not _floats(done):
+    if done.engine not in (Engine.ACT, Engine.DVE) or not _same_bits(done):
         return None
     if done.opcode == "activation":
         if done.dst[1] is None:
@@ -54,27 +54,29 @@ def other_form(done: Instruction, *, unread: bool = False) -> OtherForm | None:
     return _on_act(done) if done.opcode == "tensor_scalar" else None
 
 
-def _floats(done: Instruction) -> bool:
+def _same_bits(done: Instruction) -> bool:
     """Return whether all operands are floats, or whether integers of at most 16 bits are copied, or
     converted to floats.
 
     ACT converts to fp32, which holds these exactly.
     """
-    given = [p.dtype for p in (*done.dst, *done.src) if p is not None]
-    if all(dtype.is_float for dtype in given):
+    result, *given = [p.dtype for p in (*done.dst, *done.src) if p is not None]
+    if all(dtype.is_float for dtype in (result, *given)):
         return True
-    if done.opcode != "tensor_copy" and not _copies(done):
+    if not _copies(done):
         return False
-    result = done.dst[0].dtype if done.dst[0] is not None else None
-    exact = {DType.U16} if result is DType.U16 else SMALL if result and result.is_float else set()
-    return all(dtype.is_float or dtype in exact for dtype in given)
+    if result.is_float:
+        return all(dtype.is_float or dtype in SMALL for dtype in given)
+    return result is DType.U16 and all(dtype.is_float or dtype is result for dtype in given)
 
 
 def _copies(done: Instruction) -> bool:
-    """Return whether ACT copies, without a scale or a bias."""
+    """Return whether an instruction copies, without a scale or a bias."""
+    if done.opcode == "tensor_copy":
+        return True
     given = done.params
     plain = given.get("scale", 1.0) == 1.0 and given.get("bias", 0.0) == 0.0
-    return plain and given.get("func") == Activation.COPY and done.src[1] is done.src[2] is None
+    return plain and given.get("func") == Activation.COPY and done.src[1:] == (None, None)
 
 
 def _on_dve(done: Instruction) -> OtherForm | None:

@@ -157,8 +157,8 @@ func.func @missing_rows(%p: tensor<4xi1>, %x: tensor<4x8xf32>) -> tensor<4x8xf32
 
 // A loss reads one element of each row, so the rest of the rows is not computed.
 // CHECK-LABEL: func.func @one_of_a_row
-// CHECK:         %[[S:.*]] = hlo.reshape %s : (tensor<4xf32>) -> tensor<4x1xf32>
 // CHECK:         %[[G:.*]] = hlo.gather %x, %i {{.*}} -> tensor<4x1xf32>
+// CHECK:         %[[S:.*]] = hlo.reshape %s : (tensor<4xf32>) -> tensor<4x1xf32>
 // CHECK:         %[[R:.*]] = hlo.subtract %[[G]], %[[S]]
 // CHECK:         func.return %[[R]]
 func.func @one_of_a_row(%x: tensor<4x9xf32>, %s: tensor<4xf32>, %i: tensor<4x1x1xi32>) -> tensor<4x1xf32> {

@@ -1,5 +1,8 @@
 """Compute elementwise ops on the elements that a gather reads, not on all of its operand."""
 
+from collections.abc import Callable
+from functools import partial
+
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
@@ -24,21 +27,22 @@ def gather_of_elementwise(op: Operation, e: Emitter) -> SSAValue | None:
     result, whole = shape(op.results[0]), shape(maker.results[0])
     if not maker.results[0].has_one_use() or size(op.results[0]) >= size(maker.results[0]):
         return None
-    wide = dict.fromkeys(v for v in maker.operands if shape(v) == whole)
-    if sum(producer(v, "broadcast") is None for v in wide) > 1:
+    ways = {v: _of_broadcast(op, v, e) for v in maker.operands if shape(v) == whole}
+    if sum(way is None for way in ways.values()) > 1:
         return None
-    read = {v: _of_broadcast(op, v, e) for v in wide}
-    full = [v for v, found in read.items() if found is None]
-    if len(full) > 1:
-        return None
-    for v in full:
-        read[v] = e.emit("gather", [v, indices], tensor(result, element(v)), op.properties)
-    operands = [read.get(v) or v for v in maker.operands]
+    read = {
+        v: e.emit("gather", [v, indices], tensor(result, element(v)), op.properties)
+        if way is None
+        else way()
+        for v, way in ways.items()
+    }
+    operands = [read.get(v, v) for v in maker.operands]
     return e.like(maker, operands, tensor(result, element(op.results[0])))
 
 
-def _of_broadcast(op: Operation, value: SSAValue, e: Emitter) -> SSAValue | None:
-    """Build what a gather reads of a broadcast from its source; None if that is not simple.
+def _of_broadcast(op: Operation, value: SSAValue, e: Emitter) -> Callable[[], SSAValue] | None:
+    """Return how to build what a gather reads of a broadcast from its source; None if that is not
+    simple.
 
     The source has all of the dimensions that the indices choose from, or none of them. Of its other
     dimensions, the gather reads all positions.
@@ -57,10 +61,10 @@ def _of_broadcast(op: Operation, value: SSAValue, e: Emitter) -> SSAValue | None
         if any(d not in places or result[places[d]] != n for d, n in _sizes(source, dims)):
             return None
         to = [places[d] for d in dims]
-        return e.broadcast(source, result, to) if to == sorted(to) else None
+        return partial(e.broadcast, source, result, to) if to == sorted(to) else None
     if not set(chosen) <= set(dims):
         return None
-    return _of_source(op, source, dims, [sizes[d] for d in dims], e)
+    return partial(_of_source, op, source, dims, [sizes[d] for d in dims], e)
 
 
 def _sizes(source: SSAValue, dims: tuple[int, ...]) -> list[tuple[int, int]]:

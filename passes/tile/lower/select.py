@@ -20,7 +20,7 @@ LEAST_CHOSEN = 256
 """Minimum elements of a partition for which the scalar of a select is put in PSUM."""
 
 
-def one_a_partition(state: Lower, partitions: int, number: float, dtype: DType) -> View:
+def _one_a_partition(state: Lower, partitions: int, number: float, dtype: DType) -> View:
     """Return a scalar on each partition."""
     filled = View(state.emitter.sbuf(partitions, 1, dtype), 0, partitions, ((1, 1),))
     state.emitter.memset(filled, number)
@@ -38,19 +38,19 @@ def _to_choose(state: Lower, op: Operation, out: Form, number: float, dtype: DTy
     assert block is not None
     scarce = state.emitter.depth and any(other.name in PRODUCTS for other in block.ops)
     if dtype is not DType.F32 or elements < LEAST_CHOSEN or scarce:
-        return one_a_partition(state, out.partitions, number, dtype)
+        return _one_a_partition(state, out.partitions, number, dtype)
     filled = state.psum(out.partitions, 1)
     state.emitter.memset(filled, number)
     return filled
 
 
-def repeated(one: View, step: Step) -> View:
+def _repeated(one: View, step: Step) -> View:
     """Return a scalar on each partition, repeated for the elements of a step's result."""
     free = tuple((0, n) for _, n in step.out.free)
     return replace(one, partitions=step.partitions, start=step.out.start, free=free)
 
 
-def in_psum(value: Lazy) -> bool:
+def _in_psum(value: Lazy) -> bool:
     """Return whether a value is a product in PSUM."""
     return not isinstance(value.source, Held) and not value.steps
 
@@ -69,9 +69,9 @@ def _over_number(
     DVE reads one operand from SBUF and one from PSUM at full rate; two from SBUF take twice as
     long.
     """
-    everywhere = one_a_partition(state, out.partitions, number, state.dtype(result))
+    everywhere = _one_a_partition(state, out.partitions, number, state.dtype(result))
     for step in steps(state, out, [predicate, product]):
-        state.emitter.copy(step.out, repeated(everywhere, step))
+        state.emitter.copy(step.out, _repeated(everywhere, step))
         operands = list(step.sources)
         state.emitter.emit(
             "copy_predicated", [step.out], operands, {"invert": int(invert)}, Engine.DVE
@@ -98,10 +98,9 @@ def lower_select(state: Lower, op: Operation) -> None:
     invert = not isinstance(on_true, Number) and isinstance(on_false, Number)
     invert |= lies_in(on_true, out)
     base, chosen = (on_true, on_false) if invert else (on_false, on_true)
-    if isinstance(base, Lazy) and isinstance(chosen, Number) and in_psum(base):
+    if isinstance(base, Lazy) and isinstance(chosen, Number) and _in_psum(base):
         _over_number(state, result, out, predicate, base, chosen.value, not invert)
         return
-    at = 1 if invert else 2
     sources: list[Held | Lazy] = [predicate]
     if not isinstance(base, Number):
         sources.append(base)
@@ -110,7 +109,7 @@ def lower_select(state: Lower, op: Operation) -> None:
         filled = _to_choose(state, op, out, chosen.value, state.dtype(result))
     else:
         if isinstance(chosen, Lazy):
-            chosen = materialize(state, op.operands[3 - at], chosen)
+            chosen = materialize(state, op.operands[2 if invert else 1], chosen)
         sources.append(chosen)
     for step in steps(state, out, sources):
         views = list(step.sources)
@@ -123,7 +122,7 @@ def lower_select(state: Lower, op: Operation) -> None:
             if waiting or src != step.out:
                 apply_steps(state, step, src, waiting, base.dtype)
         if filled is not None:
-            one = repeated(filled, step)
+            one = _repeated(filled, step)
         else:
             one = views.pop(0)
         state.emitter.emit(
