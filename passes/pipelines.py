@@ -59,6 +59,7 @@ def to_target(
             *(() if gathers else ("hlo-select-slices", f'hlo-scatter-to-dot{{target="{target}"}}')),
             *(() if gathers else ("hlo-gather-to-dot", decompose, _CLEAN)),
             *exact,
+            "hlo-gather-products",
             "hlo-widen-products",
             "hlo-scale-results",
             "hlo-fold-scales",

@@ -18,6 +18,7 @@ PASSES = lazy(
         "hlo-center-norms": ("center_norms", "HloCenterNormsPass"),
         "hlo-gather-diagonals": ("gather_diagonals", "HloGatherDiagonalsPass"),
         "hlo-gather-to-dot": ("gather_to_dot", "HloGatherToDotPass"),
+        "hlo-gather-products": ("gather_products", "HloGatherProductsPass"),
         "hlo-gather-rows": ("gather_rows", "HloGatherRowsPass"),
         "hlo-scatter-to-dot": ("scatter_to_dot", "HloScatterToDotPass"),
         "hlo-select-slices": ("select_slices", "HloSelectSlicesPass"),

@@ -256,16 +256,16 @@ def _columns(dot: Operation, machine: Machine) -> int:
     """Return the columns of a block of a dot's result; 0 if whole rows fit, or if there would be
     too few blocks.
 
-    Whole rows fit if there are no more of them than partitions, or if as many of them fit beside
-    the operand of the columns.
+    Whole rows fit in a loop over rows beside the operand of the columns. If there are no more rows
+    than partitions, columns are the only loop.
     """
     *rows, size = shape_of(dot.results[0])
     partition, partitions = machine.sbuf_partition_bytes, machine.partitions
-    together = partitions * size * WIDTH + nbytes(dot.operands[1])
-    if prod(rows) <= partitions or together <= ROOM * partition * partitions:
+    # twice, because an iteration begins while another one ends: rows of x and of its exponentials
+    together = 2 * 2 * WIDTH * size + nbytes(dot.operands[1]) // partitions
+    if prod(rows) > partitions and together <= ROOM * partition:
         return 0
-    # twice, because an iteration begins while another one ends: a column of x and of its
-    # exponentials, and of the operand, which is also converted
+    # as above: a column of x and of its exponentials, and of the operand, which is also converted
     each = 2 * 2 * WIDTH * ceil(prod(rows) / partitions)
     operand = dot.operands[1]
     maker = operand.owner

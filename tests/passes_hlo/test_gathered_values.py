@@ -90,3 +90,32 @@ def test_a_loss_reads_one_element_a_row(used: str, left: list[str]) -> None:
     module = program(_LOSS.replace("USED", used))
     run_passes(module, "hlo-canonicalize,hlo-dce")
     assert opcodes(module) == left
+
+
+_SHARED = """
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+
+ENTRY main {
+  x = f32[64,COLUMNS] parameter(0)
+  i = s32[64,1] parameter(1)
+  z = f32[] constant(0)
+  y = f32[64,COLUMNS] negate(x)
+  d = f32[64,COLUMNS] exponential(y)
+  g = f32[64] gather(d, i), offset_dims={}, collapsed_slice_dims={1},
+    start_index_map={1}, operand_batching_dims={0}, start_indices_batching_dims={0},
+    index_vector_dim=1, slice_sizes={1,1}
+  s = f32[64] reduce(d, z), dimensions={1}, to_apply=add
+  ROOT r = (f32[64], f32[64]) tuple(g, s)
+}
+"""
+
+
+@pytest.mark.parametrize(("columns", "times"), [(17, 2), (16, 1)])
+def test_few_values_are_computed_twice(columns: int, times: int) -> None:
+    """The gather is no reason to store what others only reduce, if it reads a small part."""
+    module = program(_SHARED.replace("COLUMNS", str(columns)))
+    run_passes(module, "hlo-canonicalize,hlo-dce")
+    assert opcodes(module).count("exponential") == times

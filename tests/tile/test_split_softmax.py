@@ -82,7 +82,21 @@ def test_every_phase_gives_what_xla_gives(function: Any, columns: int) -> None:
     assert not failures(text, args, "none", want, PHASES)
 
 
-@pytest.mark.parametrize("room", [0.0, 0.8])
-def test_whole_rows_stay_where_they_fit(room: float, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("rows", "room", "split"), [(132, 0.0, True), (132, 0.8, False), (64, 0.8, True)]
+)
+def test_whole_rows_stay_where_they_fit(
+    rows: int, room: float, split: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A loop over columns stores and loads x, if there is no loop over rows."""
     monkeypatch.setattr(split_softmax, "ROOM", room)
-    assert _is_split(hlo_text(sums, _arguments(2301))) == (not room)
+    x, w, mask, labels = _arguments(2301)
+    args = [x[:rows], w, mask[:rows], labels[:rows]]
+    assert _is_split(hlo_text(sums, args)) == split
+
+
+def test_few_rows() -> None:
+    x, w, mask, labels = _arguments(2301)
+    args = [x[:8], w, mask[:8], labels[:8]]
+    text = hlo_text(picked, args)
+    assert not failures(text, args, "none", {"out0": run_xla(text, args)[0]}, PHASES)

@@ -12,6 +12,11 @@ from neuronir.passes.hlo.support.values import element, integer, ints, producer,
 from neuronir.passes.hlo.support.walk import Rule
 
 COMPUTED = frozenset(ELEMENTWISE)
+_MANY = 16
+"""An op that others read too is computed again for a gather of at most this part of its elements.
+
+The gather is then no reason to store all of them.
+"""
 
 
 def gather_of_elementwise(op: Operation, e: Emitter) -> SSAValue | None:
@@ -25,7 +30,8 @@ def gather_of_elementwise(op: Operation, e: Emitter) -> SSAValue | None:
     if not isinstance(maker, Operation) or maker.name not in COMPUTED:
         return None
     result, whole = shape(op.results[0]), shape(maker.results[0])
-    if not maker.results[0].has_one_use() or size(op.results[0]) >= size(maker.results[0]):
+    gain = 1 if maker.results[0].has_one_use() else _MANY
+    if size(op.results[0]) * gain >= size(maker.results[0]):
         return None
     ways = {v: _of_broadcast(op, v, e) for v in maker.operands if shape(v) == whole}
     if sum(way is None for way in ways.values()) > 1:
@@ -53,7 +59,7 @@ def _of_broadcast(op: Operation, value: SSAValue, e: Emitter) -> Callable[[], SS
     source, dims = repeated.operands[0], ints(repeated, "dimensions")
     if list(dims) != sorted(dims) or any(shape(value)[d] != n for d, n in _sizes(source, dims)):
         return None
-    places = _places(op)
+    places = result_dims(op)
     chosen = ints(op, "start_index_map")
     result = shape(op.results[0])
     sizes = ints(op, "slice_sizes")
@@ -71,7 +77,7 @@ def _sizes(source: SSAValue, dims: tuple[int, ...]) -> list[tuple[int, int]]:
     return list(zip(dims, shape(source), strict=True))
 
 
-def _places(op: Operation) -> dict[int, int]:
+def result_dims(op: Operation) -> dict[int, int]:
     """Return the dimension of a gather's result for each dimension of its operand that is a batch
     dimension, or of which the indices choose no position.
     """

@@ -111,7 +111,9 @@ def lower_select(state: Lower, op: Operation) -> None:
         if isinstance(chosen, Lazy):
             chosen = materialize(state, op.operands[2 if invert else 1], chosen)
         sources.append(chosen)
-    for step in steps(state, out, sources):
+    # The number may lie in PSUM, of which an instruction reads fewer elements than of SBUF.
+    most = state.machine.max_free_psum if filled is not None else None
+    for step in steps(state, out, sources, most=most):
         views = list(step.sources)
         p = views.pop(0)
         if isinstance(base, Number):
