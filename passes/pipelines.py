@@ -68,9 +68,8 @@ def to_target(
             "hlo-dce",  # whatever reads a sum keeps its mean
             "hlo-center-norms",
             cast,
-            # Rounding to tf32 is an op of its own, which is taken apart like those of the program;
-            # functions that compute in fp32 are taken apart when nothing in them is cast any more.
-            *(('hlo-decompose{keep="logistic"}',) if rounds or cast_type == "tf32" else ()),
+            # Functions that compute in fp32 are taken apart when nothing in them is cast any more.
+            *(('hlo-decompose{keep="logistic"}',) if rounds else ()),
             *(exact if rounds else ()),
             *(("hlo-gather-diagonals",) if gathers else ()),
             *((f'hlo-gather-to-dot{{target="{target}"}}',) if gathers else ()),

@@ -21,9 +21,10 @@ from neuronir.dialects.hlo.attributes import HloResourceAttr, tensor_type
 from neuronir.dialects.hlo.base import HloOp
 from neuronir.dialects.hlo.kinds import NUMBER_TENSOR, TENSOR
 from neuronir.dialects.hlo.resources import Array, intern, lookup, lookup_lazy
-from neuronir.dialects.support.dtypes import element_type, is_complex, is_float, np_dtype
+from neuronir.dialects.support.dtypes import element_type, is_complex, is_float, is_tf32, np_dtype
 from neuronir.dialects.support.lazy import LazyArray
 from neuronir.dialects.support.location import inherit
+from neuronir.dialects.support.tf32 import pack_tf32, unpack_tf32
 
 INLINE_LIMIT = 32
 """Constants of more elements than this are resources."""
@@ -143,6 +144,8 @@ def _elements(value: DenseIntOrFPElementsAttr) -> Array:
         array = narrow != 0 if element.width.data == 1 else narrow.astype(dtype)
         array.flags.writeable = False
         return array.reshape(value.get_shape())
+    if is_tf32(element):
+        return unpack_tf32(data).reshape(value.get_shape())
     return np.frombuffer(data, dtype=dtype).reshape(value.get_shape())
 
 
@@ -157,7 +160,7 @@ def array_to_dense(
         bytes_of = array.astype(np.int8)
         data = (-bytes_of if element.width.data == 1 else bytes_of).tobytes()
     else:
-        data = array.tobytes()
+        data = pack_tf32(array) if is_tf32(element) else array.tobytes()
     return DenseIntOrFPElementsAttr(type, BytesAttr(data))  # type: ignore[arg-type]
 
 
@@ -169,7 +172,7 @@ def constant_value(
 
     Pass `owned` if the caller gives up the array: it is then not copied.
     """
-    if array.size <= INLINE_LIMIT:
+    if array.size <= INLINE_LIMIT or (type is not None and is_tf32(type.element_type)):
         return array_to_dense(np.asarray(array), type)
     return intern(array, owned=owned)
 
@@ -197,10 +200,17 @@ def lazy_constant(value: Operation | Attribute) -> Array | LazyArray:
 
 
 def constant_op(
-    array: Array | LazyArray, location_from: Operation | None = None, *, owned: bool = False
+    array: Array | LazyArray,
+    location_from: Operation | None = None,
+    *,
+    element: Attribute | None = None,
+    owned: bool = False,
 ) -> ConstantOp:
-    """Create a constant with an array's shape, dtype and elements; see `constant_value`."""
-    type = tensor_type(array.shape, element_type(array.dtype))
+    """Create a constant with an array's shape, dtype and elements; see `constant_value`.
+
+    `element` is the element type, if not that of the dtype.
+    """
+    type = tensor_type(array.shape, element_type(array.dtype) if element is None else element)
     value = constant_value(array, type, owned=owned)
     op = ConstantOp.create(result_types=[type], properties={"value": value})
     if location_from is not None:

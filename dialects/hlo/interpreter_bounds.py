@@ -24,6 +24,7 @@ from neuronir.dialects.support.compare import (
     default_tolerance,
     dot_variance,
 )
+from neuronir.dialects.support.dtypes import is_tf32
 
 TRIGONOMETRIC_RANGE = 2.0**20
 """The largest magnitude of an argument for which sine, cosine and tan must be correct. Beyond it,
@@ -72,12 +73,14 @@ def _leaf_count(type_: Attribute) -> int:
     return 1
 
 
-def _roundoff(type_: Attribute) -> float:
+def roundoff(type_: Attribute) -> float:
     """Return the unit roundoff of a float or complex tensor type; 0 for other types."""
     if isinstance(type_, TupleType):
-        return max((_roundoff(part) for part in type_.types.data), default=0.0)
+        return max((roundoff(part) for part in type_.types.data), default=0.0)
     if not isinstance(type_, TensorType):
         return 0.0
+    if is_tf32(type_.element_type):
+        return UNIT_ROUNDOFF["tf32"]
     dtype = shape_and_dtype(type_)[1]
     if is_float(dtype) or is_complex(dtype):
         return float(ml_dtypes.finfo(dtype).eps) / 2.0
@@ -125,7 +128,7 @@ class _Analysis:
 
     def _own(self, op: Operation) -> float:
         """Return the variance that one op adds."""
-        unit = _roundoff(op.results[0].type)
+        unit = roundoff(op.results[0].type)
         if unit == 0.0:
             return 0.0
         sums = min(unit, UNIT_ROUNDOFF["fp32"])
@@ -137,7 +140,7 @@ class _Analysis:
             return own + 2.0 * (_FUNCTION_ULPS * sums) ** 2
         if op.name in _SUMS:
             return own + terms_of(op) * sums**2 / 3.0
-        narrows = op.name == "hlo.convert" and unit > _roundoff(op.operands[0].type)
+        narrows = op.name == "hlo.convert" and unit > roundoff(op.operands[0].type)
         return own if op.name in _ARITHMETIC or narrows else 0.0
 
 

@@ -19,12 +19,15 @@ from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.dialects.hlo.interpreter_bounds import (
     TRIGONOMETRIC_ERROR,
     TRIGONOMETRIC_RANGE,
+    roundoff,
     terms_of,
 )
 from neuronir.dialects.hlo.semantics.execution import observing
 from neuronir.dialects.hlo.semantics.numeric import NARROW_FLOATS, Value, is_float, widen
 from neuronir.dialects.hlo.semantics.regions import combiner_kind
+from neuronir.dialects.hlo.shape_rules import element_of
 from neuronir.dialects.support.compare import UNIT_ROUNDOFF, default_tolerance
+from neuronir.dialects.support.dtypes import is_tf32
 
 Array = NDArray[Any]
 
@@ -173,10 +176,11 @@ class _Perturbation:
             return value
         if op.name in _REDUCTIONS and combiner_kind(op.regions[0].block) in _CHOICES:
             return value
-        if op.name == "hlo.convert" and value.dtype not in NARROW_FLOATS:
+        narrow = value.dtype in NARROW_FLOATS or is_tf32(element_of(op.results[0].type))
+        if op.name == "hlo.convert" and not narrow:
             return value
-        unit = float(ml_dtypes.finfo(value.dtype).eps) / 2.0
-        if value.dtype not in NARROW_FLOATS:
+        unit = roundoff(op.results[0].type)
+        if not narrow:
             unit *= self._errors(op)
         if op.name in _PRODUCTS:
             # Relative to the largest element: a small element may be a sum that cancels.

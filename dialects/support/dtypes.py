@@ -46,9 +46,12 @@ _TABLE: tuple[tuple[str, Attribute, np.dtype[np.generic]], ...] = (
     ("c128", ComplexType(builtin.f64), np.dtype(np.complex128)),
 )
 
-_NP_OF: dict[Attribute, np.dtype[np.generic]] = {ty: dt for _, ty, dt in _TABLE}
+_TF32 = ("tf32", builtin.tf32, np.dtype(np.float32))
+"""Rounded operands of products: no type of HLO, and numpy holds them as float32."""
+
+_NP_OF: dict[Attribute, np.dtype[np.generic]] = {ty: dt for _, ty, dt in (*_TABLE, _TF32)}
 _TYPE_OF_NP: dict[np.dtype[np.generic], Attribute] = {dt: ty for _, ty, dt in _TABLE}
-_NAME_OF: dict[Attribute, str] = {ty: name for name, ty, _ in _TABLE}
+_NAME_OF: dict[Attribute, str] = {ty: name for name, ty, _ in (*_TABLE, _TF32)}
 _TYPE_OF_NAME: dict[str, Attribute] = {name: ty for name, ty, _ in _TABLE}
 
 HLO_NAMES: tuple[str, ...] = tuple(_TYPE_OF_NAME)
@@ -109,6 +112,11 @@ def byte_size(element: Attribute) -> int:
 def is_float(element: Attribute) -> bool:
     """Return whether the element type is a real floating-point type."""
     return isinstance(element, builtin.AnyFloat)
+
+
+def is_tf32(element: Attribute) -> bool:
+    """Return whether the element type is TF32, whose arrays numpy holds as float32."""
+    return element == builtin.tf32
 
 
 def is_integer(element: Attribute) -> bool:

@@ -114,9 +114,7 @@ class _Machine(Protocol):
 
 
 def multiplies_fp32(machine: _Machine) -> bool:
-    """Return whether the tensor engine of a machine supports fp32 operands (tf32 is stored as
-    fp32).
-    """
+    """Return whether the tensor engine of a machine supports fp32 operands."""
     return "F32" in machine.matmul_dtypes
 
 

@@ -127,7 +127,8 @@ class Source:
     def check_precision(self) -> None:
         """Raise NIR_ARG002 if the tensor engine does not support the cast type."""
         o, machine = self.options, self.target.machine
-        if o.auto_cast != "none" and o.auto_cast_type == "tf32" and not multiplies_fp32(machine):
+        rounded = o.auto_cast != "none" and o.auto_cast_type == "tf32"
+        if rounded and "TF32" not in machine.matmul_dtypes:
             raise NeuronError(
                 "NIR_ARG002",
                 f"--auto-cast-type tf32 is not supported by target '{machine.name}'",

@@ -1,30 +1,21 @@
-"""hlo-auto-cast: run fp32 matrix multiplications (or all fp32 arithmetic) in a 16-bit type."""
+"""hlo-auto-cast: run fp32 matrix multiplications (or all fp32 arithmetic) in a narrower type."""
 
 from dataclasses import dataclass, field
 
 import ml_dtypes
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import (
-    IntegerAttr,
-    ModuleOp,
-    StringAttr,
-    bf16,
-    f16,
-    f32,
-    i32,
-)
+from xdsl.dialects.builtin import ModuleOp, StringAttr, bf16, f16, f32, tf32
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.hlo.constants import lazy_constant
-from neuronir.dialects.support.dtypes import is_integer, np_dtype
+from neuronir.dialects.support.dtypes import is_integer, is_tf32, np_dtype
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.rules.shape import ELEMENTWISE
 from neuronir.passes.hlo.support.build import Emitter, binary_region, reducer_opcode
 from neuronir.passes.hlo.support.values import (
     element,
-    integer,
     ints,
     is_tensor,
     producer,
@@ -36,9 +27,8 @@ from neuronir.passes.hlo.support.walk import blocks
 from neuronir.passes.statistics import record
 
 MODES = ("none", "matmult", "all")
-TYPES: dict[str, Attribute | None] = {"bf16": bf16, "fp16": f16, "tf32": None}
+TYPES: dict[str, Attribute] = {"bf16": bf16, "fp16": f16, "tf32": tf32}
 RELAYOUTS: dict[str, Attribute | None] = {"exact": None, "bf16": bf16, "fp16": f16}
-TF32_EXPONENT_BITS, TF32_MANTISSA_BITS = 8, 10
 
 _MATMULTS = ("hlo.dot", "hlo.convolution")
 _VIEWS = ("hlo.transpose", "hlo.reshape")
@@ -49,14 +39,14 @@ _NOT_CAST = ("hlo.convert", "hlo.bitcast_convert", "hlo.reduce_precision", "hlo.
 class _Caster:
     """Casts within one block; a value is converted once, before the first op that needs it."""
 
-    def __init__(self, target: Attribute | None) -> None:
+    def __init__(self, target: Attribute) -> None:
         self.target = target
         self.narrowed: dict[SSAValue, SSAValue] = {}
         self.count = 0
 
     def narrow(self, value: SSAValue, emitter: Emitter) -> SSAValue:
         """Round an f32 value to the cast type; return other values unchanged."""
-        if not is_tensor(value) or element(value) != f32 or self.is_rounded(value):
+        if not is_tensor(value) or element(value) != f32:
             return value
         if value not in self.narrowed:
             self.narrowed[value] = self.rounded(value, emitter)
@@ -69,7 +59,6 @@ class _Caster:
             return
         emitter = Emitter(op)
         small = self.narrow(value, emitter)
-        assert self.target is not None
         turned = emitter.like(op, [small], tensor(shape(result), self.target))
         self._widen(op, turned, emitter)
 
@@ -85,16 +74,10 @@ class _Caster:
         self.count += 1
 
     def rounded(self, value: SSAValue, emitter: Emitter) -> SSAValue:
-        if self.target is not None:
-            window = _selecting_window(value)
-            if window is not None:
-                return self.rounded_before(window, emitter, self.target)
-            return self.converted(_finite(value, self.target, emitter), emitter, self.target)
-        properties = {
-            "exponent_bits": IntegerAttr(TF32_EXPONENT_BITS, i32),
-            "mantissa_bits": IntegerAttr(TF32_MANTISSA_BITS, i32),
-        }
-        return emitter.emit("reduce_precision", [value], value.type, properties)
+        window = _selecting_window(value)
+        if window is not None and not is_tf32(self.target):
+            return self.rounded_before(window, emitter, self.target)
+        return self.converted(_finite(value, self.target, emitter), emitter, self.target)
 
     def converted(self, value: SSAValue, emitter: Emitter, target: Attribute) -> SSAValue:
         """Convert `value` before the transposes and reshapes that make it.
@@ -127,19 +110,6 @@ class _Caster:
         region = binary_region(opcode, target)
         return here.emit("reduce_window", operands, kind, window.properties, [region])
 
-    def is_rounded(self, value: SSAValue) -> bool:
-        """Return whether a value already has tf32 precision (for other types, the element type says
-        so).
-        """
-        if self.target is not None or not isinstance(value, OpResult):
-            return False
-        op = value.op
-        return (
-            op.name == "hlo.reduce_precision"
-            and integer(op, "exponent_bits") <= TF32_EXPONENT_BITS
-            and integer(op, "mantissa_bits") <= TF32_MANTISSA_BITS
-        )
-
     def matmult(self, op: Operation) -> None:
         if not _multiplies_f32(op):
             return
@@ -152,7 +122,7 @@ class _Caster:
         """Compute an op in the cast type, with f32 operands and an f32 result."""
         result = op.results[0]
         wide = [v for v in op.operands if is_tensor(v) and element(v) == f32]
-        if not wide or self.target is None:
+        if not wide:
             return
         emitter = Emitter(op)
         operands = [self.narrow(v, emitter) for v in op.operands]
@@ -165,6 +135,7 @@ class _Caster:
         self.count += 1
 
 
+_LARGEST_TF32 = (2 - 2.0**-10) * 2.0**127
 _LARGEST_CONSTANT = 1 << 20
 """Limit of elements of an inspected constant: masks are no larger."""
 
@@ -182,7 +153,8 @@ def _finite(value: SSAValue, target: Attribute, emitter: Emitter) -> SSAValue:
         source = source.op.operands[0]
     made = producer(source, "constant")
     array = None if made is None or size(source) > _LARGEST_CONSTANT else lazy_constant(made)
-    limit = float(ml_dtypes.finfo(np_dtype(target)).max)
+    # The largest value of TF32 has 13 bits of mantissa less than that of fp32.
+    limit = _LARGEST_TF32 if is_tf32(target) else float(ml_dtypes.finfo(np_dtype(target)).max)
     # A lazy array is made of weights, and evaluating it only for this check is too expensive.
     if not isinstance(array, np.ndarray) or not (np.abs(array) > limit).any():
         return value
@@ -296,7 +268,7 @@ class _Integers:
 
 
 def cast_block(
-    block: Block, mode: str, target: Attribute | None, relayout: Attribute | None = None
+    block: Block, mode: str, target: Attribute, relayout: Attribute | None = None
 ) -> int:
     """Cast the ops of one block (not of nested regions) and return their number.
 
@@ -333,9 +305,8 @@ class HloAutoCastPass(ModulePass):
       accumulate in fp32, and results stay fp32.
     - `mode=all` also computes fp32 elementwise ops in `type`, except for index arithmetic: what is
       between a product and a value that becomes an integer, or a comparison of values that were
-      integers. Reductions
-      accumulate in fp32. tf32 applies to dots and convolutions only, so `mode=all type=tf32` means
-      `mode=matmult type=tf32`.
+      integers. Reductions accumulate in fp32. tf32 is a type of operands of dots and convolutions
+      only, so `mode=all type=tf32` means `mode=matmult type=tf32`.
     - `mode=none` casts nothing.
 
     Types of inputs and outputs never change, and neither do the types of reducers and of the
@@ -375,7 +346,7 @@ class HloAutoCastPass(ModulePass):
             op.attributes["hlo.relayout"] = StringAttr(self.relayout)
         if mode == "none" and relayout is None:
             return
-        if target is None and mode == "all":
+        if is_tf32(target) and mode == "all":
             mode = "matmult"
         cast = 0
         for block in blocks(op):

@@ -9,11 +9,12 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.hlo.resources import Array
 from neuronir.dialects.support.contiguous import contiguous
+from neuronir.dialects.support.dtypes import is_tf32
 from neuronir.dialects.support.lazy import LazyArray
 from neuronir.dialects.support.walking import ops_of
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.evaluate import can_evaluate, lazy_value
-from neuronir.passes.hlo.support.values import one_number, size
+from neuronir.passes.hlo.support.values import element, one_number, size
 from neuronir.passes.hlo.support.walk import blocks, erase_dead
 from neuronir.passes.statistics import record
 
@@ -37,6 +38,8 @@ class _Folder:
         if not can_evaluate(op):
             return False
         result = op.results[0]
+        if is_tf32(element(result)) and size(result) > 1:
+            return False  # numpy has no array of it
         budget = max(self.limit, sum(self.known[v].size for v in op.operands))
         if size(result) > budget and op.name != "hlo.constant":
             return False

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation
 from neuronir.dialects.nc.data_types import element_type_of
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine, get_machine, installed_target
-from neuronir.dialects.support.dtypes import byte_size, hlo_name, is_float, is_integer
+from neuronir.dialects.support.dtypes import byte_size, hlo_name, is_float, is_integer, is_tf32
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.counted_loop import counted_loop
 from neuronir.passes.hlo.decompositions.scatter_windows import window_count
@@ -19,7 +19,14 @@ from neuronir.passes.hlo.scatter_one_hot import IN_TURN, LARGEST
 from neuronir.passes.hlo.support.activations import ACTIVATIONS
 from neuronir.passes.hlo.support.build import reducer_opcode
 from neuronir.passes.hlo.support.index_vectors import groups_of
-from neuronir.passes.hlo.support.values import element, integer, ints, producer, string
+from neuronir.passes.hlo.support.values import (
+    element,
+    integer,
+    ints,
+    is_tensor,
+    producer,
+    string,
+)
 
 
 @dataclass(frozen=True)
@@ -76,6 +83,8 @@ class Legality:
             problem = self._judge(value.type)
             if problem is not None and problem not in found:
                 found.append(problem)
+        if opcode not in _TF32 and any(is_tensor(v) and is_tf32(element(v)) for v in values):
+            found.append(Problem("NCC_ESPP004", "tf32 is a type of operands of products only"))
         check = CHECKS.get(opcode)
         if check is None and not found and self.addresses:
             self._usual.add(same)
@@ -248,6 +257,11 @@ _OTHERS = (
     "reverse scatter slice transpose tuple while"
 )
 
+_TF32 = frozenset(
+    "broadcast concatenate constant convert convolution dot dynamic_slice gather get_tuple_element "
+    "pad reshape return reverse select slice transpose tuple while".split()
+)
+"""Opcodes that multiply, make or move TF32 values."""
 _ROWS = frozenset({"sort", "topk"})
 """Rows are sorted by engines that compute integers and addresses."""
 _WHOLE_NUMBERS = frozenset({"remainder"})
@@ -280,8 +294,8 @@ def legality_of(machine: Machine) -> Legality:
     )
 
 
-_NO_ARRAYS = frozenset({"TF32", "F32R", "BOOL"})
-"""Types of operands only; booleans are `pred`."""
+_NO_ARRAYS = frozenset({"F32R", "BOOL"})
+"""Types of which no array is made; booleans are `pred`."""
 
 _TABLES: dict[str, Legality] = {}
 

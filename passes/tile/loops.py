@@ -177,7 +177,7 @@ class Nest:
             number = self._converted(where, number, type_.element_type)
         else:
             zero = np.zeros((), np_dtype(type_.element_type))
-            number = where.add(constant_op(zero)).results[0]
+            number = where.add(constant_op(zero, element=type_.element_type)).results[0]
         return where.add(_broadcast(number, type_)).results[0]
 
     def _converted(self, where: Where, value: SSAValue, kind: Attribute) -> SSAValue:
@@ -186,7 +186,7 @@ class Nest:
         if op is None:
             return value
         if isinstance(value.owner, ConstantOp) and shape_of(value) == ():
-            op = constant_op(constant_array(value.owner).astype(np_dtype(kind)))
+            op = constant_op(constant_array(value.owner).astype(np_dtype(kind)), element=kind)
         return where.add(op).results[0]
 
     def _combine(self, where: Where, value: SSAValue, acc: SSAValue) -> SSAValue:
@@ -328,7 +328,8 @@ class Nest:
         number = neutral_element(tiling.combine.removeprefix("hlo."), type_.element_type)
         if tiling.combine == "hlo.add" and is_float(type_.element_type):
             number = -0.0
-        return where.add(constant_op(np.asarray(number, np_dtype(type_.element_type)))).results[0]
+        kind = type_.element_type
+        return where.add(constant_op(np.asarray(number, np_dtype(kind)), element=kind)).results[0]
 
     def _iota(self, where: Where, new: Operation) -> SSAValue:
         """Return an iota before all loops."""

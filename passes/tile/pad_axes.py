@@ -134,7 +134,7 @@ class _Padder:
         if op.name == "hlo.constant":
             high = [(0, m - n) for n, m in zip(shape_of(result), self.shape(result), strict=True)]
             array = np.pad(constant_array(op), high)
-            constant = constant_op(array)
+            constant = constant_op(array, element=element(result))
             constant.location = op.location
             self._insert(op, constant)
             self._set(result, constant.results[0], dict.fromkeys(self.along(result), 0.0))

@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 
 from benchmarks.measure import simulate
-from neuronir.dialects.nc.semantics.convert import round_tf32
+from neuronir.dialects.nc.cost import matmul_passes
+from neuronir.dialects.support.tf32 import round_tf32
 from neuronir.driver import CompileOptions, compile_text
+from neuronir.driver.pass_runner import RunFailure
+from neuronir.targets.registry import get_target
 from tests.acceptance.programs import decoded
 from tests.lowering.helpers import entry
 from tests.oracle import run_xla
+from tests.simulator_functional.faults import instructions
 
 PROGRAMS = {
     "dot": (
@@ -47,3 +51,63 @@ def test_products_of_tf32(name: str, bound: bool) -> None:
     (mine,) = simulate(decoded(result), args, result)
     np.testing.assert_allclose(mine, wanted, rtol=1e-5, atol=1e-5)
     assert np.abs(unrounded - wanted).max() > 1e-4  # the rounding shows
+
+
+def test_a_product_takes_one_pass() -> None:
+    """As in bf16: fp32 alone takes four."""
+    dims = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    text = entry(
+        "a = f32[256,256] parameter(0)",
+        "b = f32[256,256] parameter(1)",
+        f"r = f32[256,256] dot(a, b), {dims}",
+    )
+    machine = get_target("trn1").machine
+    passes = {}
+    for kind in ("bf16", "tf32"):
+        program = decoded(compile_text(text, "trn1", CompileOptions(auto_cast_type=kind)))
+        products = [i for i in instructions(program) if i.opcode == "matmul"]
+        passes[kind] = [matmul_passes(i, machine) for i in products]
+    assert set(passes["tf32"]) == {1}
+    assert len(passes["tf32"]) == len(passes["bf16"])
+
+
+ATTENTION = """HloModule m
+
+max { x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT m = f32[] maximum(x, y) }
+
+add { x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y) }
+
+ENTRY main {
+  q = f32[4,16,1,64] parameter(0)
+  k = f32[4,16,777,64] parameter(1)
+  v = f32[4,16,777,64] parameter(2)
+  t = f32[4,16,64,777] transpose(k), dimensions={0,1,3,2}
+  f = f32[4,16,1,777] dot(q, t), lhs_batch_dims={0,1}, lhs_contracting_dims={3},
+    rhs_batch_dims={0,1}, rhs_contracting_dims={2}
+  c = f32[] constant(0.125)
+  w = f32[4,16,1,777] broadcast(c), dimensions={}
+  s = f32[4,16,1,777] multiply(f, w)
+  low = f32[] constant(-inf)
+  zero = f32[] constant(0)
+  m = f32[4,16,1] reduce(s, low), dimensions={3}, to_apply=max
+  mw = f32[4,16,1,777] broadcast(m), dimensions={0,1,2}
+  d = f32[4,16,1,777] subtract(s, mw)
+  e = f32[4,16,1,777] exponential(d)
+  n = f32[4,16,1] reduce(e, zero), dimensions={3}, to_apply=add
+  nw = f32[4,16,1,777] broadcast(n), dimensions={0,1,2}
+  p = f32[4,16,1,777] divide(e, nw)
+  ROOT r = f32[4,16,1,64] dot(p, v), lhs_batch_dims={0,1}, lhs_contracting_dims={3},
+    rhs_batch_dims={0,1}, rhs_contracting_dims={2}
+}
+"""
+
+
+def test_attention_whose_last_product_is_computed_by_tiles() -> None:
+    """The scores were left to the end of attention, which was no part of it: an internal error."""
+    options = CompileOptions(auto_cast_type="tf32", tiling="never")
+    with pytest.raises(RunFailure, match="NCC_EOOM002"):
+        compile_text(ATTENTION, "trn1", options)

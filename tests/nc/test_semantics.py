@@ -13,8 +13,9 @@ from hypothesis.extra import numpy as hnp
 
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine
 from neuronir.dialects.nc.semantics import SemanticError
-from neuronir.dialects.nc.semantics.convert import converted, round_tf32
+from neuronir.dialects.nc.semantics.convert import converted
 from neuronir.dialects.nc.semantics.erf import erf, erfc
+from neuronir.dialects.support.tf32 import round_tf32
 from tests.nc.tiles import compute
 
 F32, BF16, I32, U32 = DType.F32, DType.BF16, DType.I32, DType.U32

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 
 from neuronir.cli.cc_operators import REPLACED, STRUCTURE
 from neuronir.cli.neuron_opt_lists import summary
+from neuronir.dialects.support.dtypes import HLO_NAMES
 from neuronir.frontends.hlo_text.opcodes import OPCODES
 from neuronir.frontends.stablehlo.operators.registry import (
     DYNAMIC,
@@ -74,7 +75,7 @@ def _xla_page() -> str:
         states = " | ".join(hlo_status(name, target) for target in _TARGETS)
         lines.append(f"| `{opcode}` | {states} | {_forms(CHECKS.get(name))} |")
     lines += ["", "## Element types", "", "| type | trn1 | inf1 |", "|---|---|---|"]
-    types = {target: legality(target).element_types for target in _TARGETS}
+    types = {target: legality(target).element_types & set(HLO_NAMES) for target in _TARGETS}
     for name in sorted(set().union(*types.values())):
         marks = ("yes" if name in types[target] else "no" for target in _TARGETS)
         lines.append(f"| `{name}` | {' | '.join(marks)} |")

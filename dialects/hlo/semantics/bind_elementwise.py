@@ -17,6 +17,9 @@ from neuronir.dialects.hlo.semantics.registry import (
     result_of,
     text,
 )
+from neuronir.dialects.hlo.shape_rules import element_of
+from neuronir.dialects.support.dtypes import is_tf32
+from neuronir.dialects.support.tf32 import round_tf32
 
 
 @binder(*[f"hlo.{name}" for name in ELEMENTWISE if name != "copy"])
@@ -39,7 +42,14 @@ def _compare(op: Operation) -> Bound:
 
 @binder("hlo.convert")
 def _convert(op: Operation) -> Bound:
-    return partial(convert, dtype=result_of(op)[1])
+    narrow = partial(convert, dtype=result_of(op)[1])
+    if not is_tf32(element_of(op.results[0].type)):
+        return narrow
+
+    def run(value: Array) -> Array:
+        return round_tf32(narrow(value))
+
+    return run
 
 
 @binder("hlo.bitcast_convert")

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.semantics.kernel import Tile, same_shape
 from neuronir.dialects.nc.semantics.rounding import perturbation
+from neuronir.dialects.support.tf32 import round_tf32
 
 F32 = NDArray[Any]
 """A tile of float32."""
@@ -33,16 +34,6 @@ def to_f32(tile: Tile, dtype: DType) -> F32:
     if dtype == DType.BOOL:
         return np.asarray((tile != 0).astype(np.float32))
     return np.asarray(tile.astype(np.float32))
-
-
-def round_tf32(values: F32) -> F32:
-    """Round fp32 to 10 bits of mantissa, ties to even; NaN and infinities are unchanged."""
-    bits = np.ascontiguousarray(values).view(np.uint32)
-    rounded = (bits + (np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1)))) & np.uint32(
-        0xFFFFE000
-    )
-    special = (bits & np.uint32(0x7F800000)) == np.uint32(0x7F800000)
-    return np.where(special, bits, rounded).view(np.float32).reshape(values.shape)
 
 
 def store(dst: Tile, dtype: DType, values: Tile) -> None:

@@ -35,7 +35,7 @@ func.func @bits(%x: tensor<1x4x8xf32>, %i: tensor<4x8xf32>) -> (tensor<4x1x8xf32
 
 // tf32 is a type of products: nothing else is rounded to it.
 // TF32-LABEL: @mask
-// TF32-NOT:  hlo.reduce_precision
+// TF32-NOT:  hlo.convert
 // TF32:      hlo.multiply {{.*}} : tensor<4x8xf32>
 func.func @mask(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %l = hlo.constant dense<-3.40282347E+38> : tensor<f32>

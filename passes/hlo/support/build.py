@@ -79,7 +79,8 @@ class Builder(abc.ABC):
 
     def scalar(self, number: complex | Array, element_type: Attribute) -> SSAValue:
         """Create a rank-0 constant of the element type."""
-        return self.constant(np.asarray(number).astype(np_dtype(element_type)).reshape(()))
+        array = np.asarray(number).astype(np_dtype(element_type)).reshape(())
+        return self.insert(constant_op(array, element=element_type, owned=True)).results[0]
 
     def fill(self, number: complex | Array, type_: Attribute) -> SSAValue:
         """Create a uniform tensor of this type: a scalar constant and a broadcast."""

@@ -53,7 +53,7 @@ def lower_product(state: Lowering, op: Operation) -> None:
         _lower_attention(state, ending)
         return
     found = match_attention(op, state.machine, number)
-    if found is None:
+    if found is None or any(state.loops.apart(op, o) for o in (*found.between, found.product)):
         lower_dot(state, op)
         return
     state.products.attentions[found.product] = found
