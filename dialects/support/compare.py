@@ -26,6 +26,7 @@ UNIT_ROUNDOFF: dict[str, float] = {
     "fp16": 2.0**-11,
     "bf16": 2.0**-8,
     "fp8": 2.0**-4,
+    "fp8_e4m3": 2.0**-4,
 }
 # The largest error of a tensor is about this many standard deviations (1e5 elements).
 LARGEST_OF_MANY = 4.0

@@ -13,6 +13,7 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.output import atomic_write, write_stdout
 from neuronir.driver.options import TILINGS, CompileOptions
 from neuronir.driver.phases import PHASES, phase_number
+from neuronir.driver.precision import CAST_TYPES
 from neuronir.version import __version__
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def build_parser() -> Parser:
     )
     g.add_argument(
         "--auto-cast-type",
-        choices=("bf16", "fp16", "tf32"),
+        choices=tuple(CAST_TYPES),
         default="bf16",
         help="the narrower type (default: bf16)",
     )

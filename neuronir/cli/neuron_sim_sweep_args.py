@@ -17,7 +17,7 @@ def add_sweep(p: argparse.ArgumentParser) -> None:
     g = p.add_argument_group("grid (comma-separated values)")
     g.add_argument("--batch", default="1", metavar="N,...", help="batch sizes (default: 1)")
     g.add_argument("--auto-cast", default="matmult", metavar="MODE,...", help="none, matmult, all")
-    g.add_argument("--auto-cast-type", default="bf16", metavar="TYPE,...", help="bf16, fp16, tf32")
+    g.add_argument("--auto-cast-type", default="bf16", metavar="TYPE,...", help="as of neuronx-cc")
     g.add_argument("--optlevel", "-O", default="2", metavar="N,...", help="1, 2, 3 (default: 2)")
     g.add_argument("--target", default="trn1", metavar="NAME,...", help="targets (default: trn1)")
     g = p.add_argument_group("model")

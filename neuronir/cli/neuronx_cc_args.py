@@ -25,7 +25,7 @@ from neuronir.cli.cc_args import (
 from neuronir.cli.pool_args import add_pool
 from neuronir.cli.program import Parser, UsageError
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.driver.precision import EXACT, Precision, WrongKeywords, precision_of
+from neuronir.driver.precision import CAST_TYPES, EXACT, Precision, WrongKeywords, precision_of
 
 MODEL_TYPES = ("generic", "transformer", "unet-inference", "transformer-inference", "cnn-training")
 
@@ -93,7 +93,7 @@ def _add_compile(p: argparse.ArgumentParser) -> None:
         "--auto-cast-type",
         action=Ordered,
         default="bf16",
-        choices=("bf16", "fp16", "tf32", "fp8_e4m3"),
+        choices=tuple(CAST_TYPES),
         help="the narrower type (default: bf16)",
     )
     add_neuron_cc_precision(g)
@@ -199,12 +199,6 @@ def check(args: argparse.Namespace) -> None:
             help="use --native-int64 disabled",
         )
     check_cores(args)
-    if args.auto_cast_type == "fp8_e4m3" and args.auto_cast != "none":
-        raise NeuronError(
-            "NIR_ARG002",
-            f"--auto-cast-type fp8_e4m3 is not supported by target '{args.target}'",
-            help="use bf16, fp16 or tf32",
-        )
     values = MEANINGLESS["distribution_strategy"]
     if args.distribution_strategy not in (None, *values):
         raise UsageError(

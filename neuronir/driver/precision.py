@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Protocol
 
+CAST_TYPES = {"bf16": "BF16", "fp16": "F16", "tf32": "TF32", "fp8_e4m3": "F8E4M3"}
+"""The values of --auto-cast-type, with the data types of the tensor engine."""
 EXACT = "exact"
 """Transposes that keep all bits."""
 

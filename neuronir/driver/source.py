@@ -16,7 +16,7 @@ from neuronir.driver.module_input import Chunk, parse
 from neuronir.driver.options import CompileOptions
 from neuronir.driver.pass_runner import PassRunner, verify
 from neuronir.driver.phases import PHASES
-from neuronir.driver.precision import multiplies_fp32
+from neuronir.driver.precision import CAST_TYPES, multiplies_fp32
 from neuronir.driver.timer import Timer
 from neuronir.driver.weights import bind_weights, entry_function
 from neuronir.frontends.models import named_values
@@ -127,11 +127,11 @@ class Source:
     def check_precision(self) -> None:
         """Raise NIR_ARG002 if the tensor engine does not support the cast type."""
         o, machine = self.options, self.target.machine
-        rounded = o.auto_cast != "none" and o.auto_cast_type == "tf32"
-        if rounded and "TF32" not in machine.matmul_dtypes:
+        known = CAST_TYPES.get(o.auto_cast_type)  # others are an error of hlo-auto-cast
+        if o.auto_cast != "none" and known is not None and known not in machine.matmul_dtypes:
             raise NeuronError(
                 "NIR_ARG002",
-                f"--auto-cast-type tf32 is not supported by target '{machine.name}'",
+                f"--auto-cast-type {o.auto_cast_type} is not supported by target '{machine.name}'",
                 help="its tensor engine takes "
                 + " and ".join(sorted(n.lower() for n in machine.matmul_dtypes)),
             )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import ml_dtypes
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, bf16, f16, f32, tf32
+from xdsl.dialects.builtin import ModuleOp, StringAttr, bf16, f8E4M3, f16, f32, tf32
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
@@ -27,7 +27,7 @@ from neuronir.passes.hlo.support.walk import blocks
 from neuronir.passes.statistics import record
 
 MODES = ("none", "matmult", "all")
-TYPES: dict[str, Attribute] = {"bf16": bf16, "fp16": f16, "tf32": tf32}
+TYPES: dict[str, Attribute] = {"bf16": bf16, "fp16": f16, "tf32": tf32, "fp8_e4m3": f8E4M3}
 RELAYOUTS: dict[str, Attribute | None] = {"exact": None, "bf16": bf16, "fp16": f16}
 
 _MATMULTS = ("hlo.dot", "hlo.convolution")
@@ -321,7 +321,7 @@ class HloAutoCastPass(ModulePass):
 
     name = "hlo-auto-cast"
     mode: str = field(default="matmult", metadata={"help": "none, matmult or all"})
-    type: str = field(default="bf16", metadata={"help": "bf16, fp16 or tf32"})
+    type: str = field(default="bf16", metadata={"help": "bf16, fp16, tf32 or fp8_e4m3"})
     relayout: str = field(default="exact", metadata={"help": "bf16, fp16 or exact"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

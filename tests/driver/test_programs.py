@@ -212,7 +212,7 @@ def test_every_option_is_accepted_explained_or_refused(
     refused = [
         (["-lnc", "2"], "NCC_EARG001"),
         (["--native-int64", "enabled"], "--native-int64 enabled"),
-        (["--auto-cast-type", "fp8_e4m3"], "fp8_e4m3"),
+        (["--auto-cast-type", "fp8_e5m2"], "fp8_e5m2"),
         (["--neuroncore-pipeline-cores", "33"], "trn1 has 32 cores"),
         (["--no-such-option"], "--no-such-option"),
         (["--target", "trn2"], "trn2"),

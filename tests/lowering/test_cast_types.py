@@ -1,7 +1,11 @@
-"""`--auto-cast-type tf32`: operands of products rounded to 10 bits of mantissa, judged by XLA."""
+"""`--auto-cast-type tf32` and `fp8_e4m3`: rounded operands of products, judged by XLA."""
 
+from typing import Any
+
+import ml_dtypes
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from benchmarks.measure import simulate
 from neuronir.dialects.nc.cost import matmul_passes
@@ -14,6 +18,7 @@ from tests.lowering.helpers import entry
 from tests.oracle import run_xla
 from tests.simulator_functional.faults import instructions
 
+Array = NDArray[Any]
 PROGRAMS = {
     "dot": (
         (4, 8),
@@ -34,9 +39,17 @@ PROGRAMS = {
 }
 
 
+def round_fp8(values: Array) -> Array:
+    return values.astype(ml_dtypes.float8_e4m3).astype(np.float32)
+
+
+ROUND = {"tf32": round_tf32, "fp8_e4m3": round_fp8}
+
+
 @pytest.mark.parametrize("bound", [False, True])
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
-def test_products_of_tf32(name: str, bound: bool) -> None:
+@pytest.mark.parametrize("kind", ROUND)
+def test_products(kind: str, name: str, bound: bool) -> None:
     left, right, op = PROGRAMS[name]
     rng = np.random.default_rng(5)
     args = [rng.standard_normal(s).astype(np.float32) for s in (left, right)]
@@ -44,9 +57,9 @@ def test_products_of_tf32(name: str, bound: bool) -> None:
     text = entry(
         f"a = f32[{dims[0]}] parameter(0)", f"b = f32[{dims[1]}] parameter(1)", f"r = {op}"
     )
-    (wanted,) = run_xla(text, [round_tf32(a) for a in args])
+    (wanted,) = run_xla(text, [ROUND[kind](a) for a in args])
     (unrounded,) = run_xla(text, args)
-    options = CompileOptions(auto_cast_type="tf32", weights={"b": args[1]} if bound else {})
+    options = CompileOptions(auto_cast_type=kind, weights={"b": args[1]} if bound else {})
     result = compile_text(text, "trn1", options)
     (mine,) = simulate(decoded(result), args, result)
     np.testing.assert_allclose(mine, wanted, rtol=1e-5, atol=1e-5)
@@ -63,12 +76,12 @@ def test_a_product_takes_one_pass() -> None:
     )
     machine = get_target("trn1").machine
     passes = {}
-    for kind in ("bf16", "tf32"):
+    for kind in ("bf16", "tf32", "fp8_e4m3"):
         program = decoded(compile_text(text, "trn1", CompileOptions(auto_cast_type=kind)))
         products = [i for i in instructions(program) if i.opcode == "matmul"]
         passes[kind] = [matmul_passes(i, machine) for i in products]
-    assert set(passes["tf32"]) == {1}
-    assert len(passes["tf32"]) == len(passes["bf16"])
+    assert set(passes["bf16"]) == {1}
+    assert passes["tf32"] == passes["fp8_e4m3"] == passes["bf16"]
 
 
 ATTENTION = """HloModule m
