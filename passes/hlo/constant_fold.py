@@ -76,7 +76,8 @@ class _Folder:
         if one is not None:
             value = emitter.fill(one, op.results[0].type)
         else:
-            value = emitter.constant(_in_order(array), owned=True)
+            kind = element(op.results[0])
+            value = emitter.constant(_in_order(array), element=kind, owned=True)
         op.results[0].replace_all_uses_with(value)
         erase_dead(op)
         self.folded += 1

@@ -251,7 +251,8 @@ class _Writer:
         if op.name == "hlo.constant":
             shape = shape_of(value)
             edges = [(0, self.rows.size - n if d == dim else 0) for d, n in enumerate(shape)]
-            return build.constant(np.pad(constant_array(op), edges))
+            array = np.pad(constant_array(op), edges)
+            return build.constant(array, element=element(op.results[0]))
         inner, at = source
         operand = inner if at is None else self._padded(build, inner, at)
         new = retile(op, [operand], self._shape(value, dim))

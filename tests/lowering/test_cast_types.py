@@ -66,6 +66,22 @@ def test_products(kind: str, name: str, bound: bool) -> None:
     assert np.abs(unrounded - wanted).max() > 1e-4  # the rounding shows
 
 
+@pytest.mark.parametrize("kind", ROUND)
+def test_a_repeated_constant(kind: str) -> None:
+    """Its conversion is folded into a scalar constant of the narrow type."""
+    text = entry(
+        "a = f32[4,8] parameter(0)",
+        "c = f32[] constant(0.3)",
+        "b = f32[8,16] broadcast(c), dimensions={}",
+        "r = f32[4,16] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+    )
+    a = np.arange(32, dtype=np.float32).reshape(4, 8) / 16
+    rounded = ROUND[kind](a) @ ROUND[kind](np.full((8, 16), 0.3, np.float32))
+    result = compile_text(text, "trn1", CompileOptions(auto_cast_type=kind))
+    (mine,) = simulate(decoded(result), [a], result)
+    np.testing.assert_allclose(mine, rounded, rtol=1e-6)
+
+
 def test_a_product_takes_one_pass() -> None:
     """As in bf16: fp32 alone takes four."""
     dims = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"

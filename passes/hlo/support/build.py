@@ -73,14 +73,19 @@ class Builder(abc.ABC):
 
     # --- constants ------------------------------------------------------------------------------
 
-    def constant(self, array: Array | LazyArray, *, owned: bool = False) -> SSAValue:
-        """Create a constant; an `owned` array is given up by the caller."""
-        return self.insert(constant_op(array, owned=owned)).results[0]
+    def constant(
+        self, array: Array | LazyArray, *, element: Attribute | None = None, owned: bool = False
+    ) -> SSAValue:
+        """Create a constant; an `owned` array is given up by the caller.
+
+        `element` is the element type, if not that of the dtype.
+        """
+        return self.insert(constant_op(array, element=element, owned=owned)).results[0]
 
     def scalar(self, number: complex | Array, element_type: Attribute) -> SSAValue:
         """Create a rank-0 constant of the element type."""
         array = np.asarray(number).astype(np_dtype(element_type)).reshape(())
-        return self.insert(constant_op(array, element=element_type, owned=True)).results[0]
+        return self.constant(array, element=element_type)
 
     def fill(self, number: complex | Array, type_: Attribute) -> SSAValue:
         """Create a uniform tensor of this type: a scalar constant and a broadcast."""
