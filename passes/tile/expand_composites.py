@@ -60,9 +60,9 @@ class TileExpandCompositesPass(ModulePass):
     Softmax, layer norm and RMS norm become reductions and elementwise ops, so that neighbouring
     ops can be tiled and fused with each part. Each user of a view (a broadcast, reshape,
     transpose, iota or constant) gets its own view, because two users may need different parts.
-    Loops with a known or computed trip count become `scf.for`, all others `scf.while`. Taps of a
-    convolution with few features become features, which lie on partitions. A convolution of a
-    dilated image is split by phases.
+    Loops with a known or computed trip count become `scf.for`, all others `scf.while`. Where the
+    image or the result of a convolution has few features, taps and blocks of positions become
+    features, which lie on partitions. A convolution of a dilated image is split by phases.
     """
 
     name = "tile-expand-composites"

@@ -8,7 +8,8 @@ import pytest
 
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.driver import CompileOptions, compile_text
-from neuronir.passes.tile.space_to_depth import Window, block_taps, joins
+from neuronir.passes.tile import space_to_depth
+from neuronir.passes.tile.space_to_depth import Block, Window, joins
 from tests.differential.stages import failures
 from tests.oracle import run_xla
 
@@ -37,8 +38,28 @@ PROGRAMS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], tupl
         (128, 128),
     ),
     "columns dilated": ((1, 12, 16, 64), (3, 3, 64, 64), {"rhs_dilation": (1, 2)}, (128, 128)),
+    "more features than of the result": ((1, 24, 14, 96), (3, 3, 96, 32), {}, (96, 128)),
+    "pairs of rows for four of the result": ((1, 9, 25, 64), (3, 3, 64, 20), {}, (128, 80)),
+    "a stride of some rows": (
+        (1, 21, 33, 60),
+        (5, 5, 60, 24),
+        {"window_strides": (2, 2)},
+        (120, 72),
+    ),
+    "taps of a gradient of few features": (
+        (1, 12, 16, 96),
+        (3, 3, 96, 40),
+        {"reversed": True},
+        (96, 120),
+    ),
     "taps joined as well": ((1, 36, 34, 3), (7, 7, 3, 64), {"window_strides": (2, 2)}, (126, 192)),
 }
+
+
+@pytest.fixture(autouse=True)
+def _kernels_take_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that small images are blocked."""
+    monkeypatch.setattr(space_to_depth, "KERNEL", 0.0)
 
 
 def program(name: str, dtype: str) -> tuple[str, list[Any]]:
@@ -82,22 +103,28 @@ def test_rows_and_columns_of_the_tensor_engine_are_filled(name: str) -> None:
     assert shape_of(op.results[0])[d] == outside
 
 
-def test_a_block_reads_as_many_blocks_as_its_window_covers() -> None:
-    assert block_taps(3, 1, 2) == 2
-    assert block_taps(7, 2, 2) == 3
-    assert block_taps(4, 2, 4) == 2
+def test_a_block_reads_as_many_units_as_its_window_covers() -> None:
+    assert Block(0, 0, 0, 2, 2).taps(3, 1) == 2
+    assert Block(0, 0, 0, 4, 2).taps(7, 2) == 3
+    assert Block(0, 0, 0, 8, 4).taps(4, 2) == 2
+    assert Block(0, 0, 0, 1, 4).taps(3, 1) == 6
+    assert Block(0, 0, 0, 2, 4).taps(3, 1) == 3
 
 
-def test_a_block_is_taken_only_where_it_saves_a_quarter() -> None:
+def test_a_block_is_taken_only_where_it_saves_a_fifth(monkeypatch: pytest.MonkeyPatch) -> None:
     def window(inside: int, outside: int, taps: tuple[int, int], dilation: int = 1) -> Window:
         return Window(taps, (1, 1), (dilation, dilation), (16, 16), inside, outside)
 
-    assert window(64, 64, (3, 3)).best() == (3, 1, 2)  # instead of 9
-    assert window(128, 64, (3, 3)).best() is None
-    assert window(64, 128, (3, 3)).best() == (6, 1, 2)  # in two groups of columns
-    assert window(64, 192, (3, 3)).best() == (9, 1, 2)  # three groups for two columns
+    assert window(64, 64, (3, 3)).best() == Block(3, 0, 1, 2, 2)  # instead of 9
+    assert window(128, 64, (3, 3)).best() == Block(6, 0, 1, 1, 2)
+    assert window(64, 32, (3, 3)).best() == Block(2.25, 0, 1, 2, 4)
+    assert window(128, 128, (3, 3)).best() is None
+    assert window(64, 128, (3, 3)).best() == Block(6, 0, 1, 2, 2)  # in two groups of columns
+    assert window(64, 192, (3, 3)).best() == Block(9, 0, 1, 2, 2)  # three groups for two columns
     assert window(64, 64, (3, 3), 2).best() is None
     assert window(64, 64, (1, 1)).best() is None
+    monkeypatch.setattr(space_to_depth, "KERNEL", 3.0)
+    assert window(128, 64, (3, 3)).best() is None  # making the kernel takes longer
 
 
 def test_taps_are_joined_only_where_that_saves_more() -> None:
@@ -105,7 +132,7 @@ def test_taps_are_joined_only_where_that_saves_more() -> None:
         return Window((3, 3), (1, 1), (1, 1), (16, 16), inside, 64)
 
     assert joins(window(3), 1)  # 1 stream with blocks of rows, else 3
-    assert not joins(window(32), 1)  # 3 streams either way
+    assert not joins(window(32), 1)  # 2 streams instead of 3 do not pay for the copies
 
 
 def test_padding_with_other_numbers_stays() -> None:

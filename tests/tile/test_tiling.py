@@ -173,5 +173,7 @@ def test_tiles_equal_the_whole(name: str) -> None:
         module.verify()
         seen += any(op.name == "scf.for" for op in module.walk())
         for a, b in zip(want, interpret(module, args), strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-4)
+            # Sums of 288 fp32 products in another order, twice, relative to the largest result.
+            most = 4 * 2 * 288**0.5 * 2.0**-24 * float(np.abs(a).max(initial=0))
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=most)
     assert seen
