@@ -8,24 +8,29 @@ from dataclasses import dataclass
 
 from neuronir.cli.bindings_args import add_bindings
 from neuronir.cli.program import UsageError
+from neuronir.cli.values import count, text
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver.options import TILINGS
 from neuronir.driver.phases import PHASES
-from neuronir.driver.precision import FAST_MATH, FP32_CASTS
+from neuronir.driver.precision import FAST_MATH, FP32_CASTS, WrongKeywords, precision_of
 
 FLAGS = "NEURON_CC_FLAGS"
 """The environment variable with further options of `compile`."""
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
+_LEVEL_NAMES = {**LEVELS, "warn": LEVELS["warning"], "fatal": LEVELS["critical"], "trace": 5}
 FRAMEWORKS = ("XLA", "ONNX", "TENSORFLOW", "PYTORCH")
 
 
 @dataclass(frozen=True)
 class NoEffect:
-    """A public option without effect, and the reason; `values` is argparse's nargs."""
+    """A public option without effect, and the reason; `values` is argparse's nargs, `type` that of
+    the values.
+    """
 
     flags: tuple[str, ...]
     why: str
     values: int | str = 0
+    type: Callable[[str], object] = text
 
 
 SHARED_NO_EFFECT = (
@@ -114,7 +119,7 @@ def add_shared(p: argparse.ArgumentParser, no_effect: Sequence[NoEffect]) -> Non
         else:
             nargs = None if option.values == 1 else option.values
             text = f"no effect: {option.why}"
-            g.add_argument(*option.flags, nargs=nargs, metavar="VALUE", help=text)
+            g.add_argument(*option.flags, nargs=nargs, type=option.type, metavar="VALUE", help=text)
 
 
 class Ordered(argparse.Action):
@@ -136,7 +141,7 @@ def add_neuron_cc_precision(g: argparse._ArgumentGroup) -> None:
     g.add_argument(
         "--fast-math",
         action=Ordered,
-        type=str.split,
+        type=_keywords,
         metavar="KEYWORD ...",
         help=", ".join(FAST_MATH),
     )
@@ -148,12 +153,35 @@ def add_neuron_cc_precision(g: argparse._ArgumentGroup) -> None:
     )
 
 
+def _keywords(text: str) -> list[str]:
+    """Return the keywords of --fast-math."""
+    words = text.split()
+    if not words:
+        raise argparse.ArgumentTypeError("expected a keyword")
+    try:
+        precision_of(words)
+    except WrongKeywords as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return words
+
+
+def level_of(text: str) -> int:
+    """Return the number of a --verbose value: a name in any case, or a number such as 35."""
+    name = text.lower()
+    if name in _LEVEL_NAMES:
+        return _LEVEL_NAMES[name]
+    if name.isdecimal():
+        return int(name)
+    choices = ", ".join(LEVELS)
+    raise argparse.ArgumentTypeError(f"invalid level '{text}' (choose from {choices}, or a number)")
+
+
 def add_cores(g: argparse._ArgumentGroup) -> None:
     """Add --neuroncore-pipeline-cores and its old name."""
     g.add_argument(
         "--neuroncore-pipeline-cores",
         "--num-neuroncores",
-        type=int,
+        type=count(1),
         default=1,
         metavar="N",
         help="cut the model into a pipeline over N cores (default: 1)",
@@ -161,12 +189,8 @@ def add_cores(g: argparse._ArgumentGroup) -> None:
 
 
 def check_cores(args: argparse.Namespace) -> None:
-    """Raise UsageError for a number of cores below 1, NIR_ARG002 for a pipeline with an option that
-    it does not support.
-    """
+    """Raise NIR_ARG002 for a pipeline with an option that it does not support."""
     cores = args.neuroncore_pipeline_cores
-    if cores < 1:
-        raise UsageError(f"--neuroncore-pipeline-cores {cores}: a model needs one core at least")
     if cores > 1 and (args.compile_from, args.compile_to) != (PHASES[0], PHASES[-1]):
         raise NeuronError(
             "NIR_ARG002",
@@ -240,7 +264,7 @@ def with_flags(
     """Return the words with those of NEURON_CC_FLAGS after `compile`, before the command line's.
 
     The command line thus wins, and `defaults` lose to both. UsageError names the variable if its
-    options are invalid.
+    options are invalid, or if it has other words than options.
     """
     if "compile" not in words:
         return list(words)
@@ -249,9 +273,12 @@ def with_flags(
     if not (flags := flag_words()):
         return alone
     together = [*words[:at], *defaults, *flags, *words[at:]]
-    parse(alone)  # errors in the command line itself do not mention the variable
     try:
-        parse(together)
+        found = parse(together)
     except UsageError as error:
+        parse(alone)  # errors in the command line itself do not mention the variable
         raise UsageError(f"{FLAGS}: {error}") from error
+    for word in flags:
+        if word in found.model and words.count(word) < found.model.count(word):
+            raise UsageError(f"{FLAGS}: '{word}' is not an option")
     return together

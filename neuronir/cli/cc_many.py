@@ -15,7 +15,7 @@ from neuronir.cache_graphs import collecting
 from neuronir.cli.cc_messages import Messages
 from neuronir.cli.cc_pool import RETRIES, Progress, pool_of
 from neuronir.cli.cc_request import Answer, Request, absolute, compile_one
-from neuronir.cli.neuronx_cc_args import MANY, check, level_of, remarks
+from neuronir.cli.neuronx_cc_args import MANY, check, remarks
 from neuronir.cli.neuronx_cc_compile import compile_request
 from neuronir.cli.program import INTERNAL, OK, USER_ERROR, UsageError
 from neuronir.dialects.support.errors import NeuronError
@@ -37,7 +37,7 @@ def compile_many(args: Namespace, messages: Messages) -> int:
             raise UsageError(f"--{name.replace('_', '-')} goes with one model")
     if "-" in args.model:
         raise UsageError("stdin (-) is only possible with a single model")
-    messages.level = level_of(args.verbose)
+    messages.level = args.verbose
     check(args)
     given = vars(args) | dict.fromkeys(MANY)
     for line in remarks(Namespace(**given)):

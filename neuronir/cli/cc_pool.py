@@ -22,10 +22,6 @@ _SHORT_S = 5.0
 def pool_of(args: Namespace, jobs: int) -> Iterator[Pool]:
     """Start the workers for `jobs` jobs, as the options of `cc_args.add_pool` request."""
     memory = None if args.memory_limit is None else size_of(args.memory_limit, "--memory-limit")
-    if args.jobs is not None and args.jobs < 1:
-        raise UsageError("--jobs: at least 1")
-    if args.retries is not None and args.retries < 0:
-        raise UsageError("--retries: at least 0")
     if args.scheduler and args.jobs is not None:
         raise UsageError("--scheduler and --jobs exclude each other: a cluster has its own workers")
     if args.scheduler:

@@ -14,6 +14,7 @@ from neuronir.cache import Entry, Store, trim
 from neuronir.cache_entry import About, Damaged
 from neuronir.cache_place import find_cache, size_of
 from neuronir.cli.program import OK, Parser, UsageError, guarded
+from neuronir.cli.values import quantity
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.output import write_stdout
 from neuronir.dialects.support.printable import printable
@@ -24,7 +25,7 @@ _DAY_S = 86_400
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run neuron-cache; the exit status is 1 if `verify` finds a damaged entry."""
-    return guarded("neuron-cache", _main, argv)
+    return guarded("neuron-cache", _main, argv, parser=build_parser)
 
 
 def build_parser() -> Parser:
@@ -60,7 +61,7 @@ def build_parser() -> Parser:
     clear.add_argument("--failed", action="store_true", help="remove failed compiles only")
     clear.add_argument(
         "--older-than",
-        type=float,
+        type=quantity,
         metavar="DAYS",
         help="only remove entries that were not used for DAYS days",
     )
@@ -198,8 +199,6 @@ def _clear(args: Namespace, store: Store) -> int:
     limit = None if args.limit is None else size_of(args.limit, "--limit")
     if limit is not None and (args.entry or args.failed or args.older_than is not None):
         raise UsageError("--limit selects entries itself: it cannot be combined")
-    if args.older_than is not None and not args.older_than >= 0:
-        raise UsageError("--older-than: a number of days that is not negative")
     entries = store.entries()
     if args.entry:
         entries = list(dict.fromkeys(_chosen(entries, name) for name in args.entry))

@@ -15,7 +15,6 @@ from neuronir.cli.cc_messages import Messages, fault_block
 from neuronir.cli.neuron_cc_args import (
     build_parser,
     check,
-    level_of,
     normalise,
     precision,
     remarks,
@@ -109,6 +108,7 @@ def _guarded(
         PROGRAM,
         body,
         argv,
+        parser=build_parser,
         on_error=show,
         on_fault=lambda error, words: messages.fault(error),
         interrupted="interrupted, nothing was written",
@@ -121,7 +121,7 @@ def _main(words: list[str], messages: Messages) -> int:
     if args.version:
         write_stdout(version_text())
         return OK
-    messages.level = level_of(args.verbose)
+    messages.level = args.verbose
     if args.command == "list-operators":
         return _list_operators(args.framework, messages)
     if args.command is None:
@@ -132,7 +132,7 @@ def _main(words: list[str], messages: Messages) -> int:
 def compile_args(args: Namespace, messages: Messages) -> int:
     """Compile a model with these options; return the exit status."""
     args.given = dict(vars(args))  # for a cache that collects models
-    messages.level = level_of(args.verbose)
+    messages.level = args.verbose
     check(args)
     for line in remarks(args):
         messages.say("warning", line)

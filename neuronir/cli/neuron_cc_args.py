@@ -10,7 +10,6 @@ from urllib.parse import unquote, urlsplit
 
 from neuronir.cli.cc_args import (
     FRAMEWORKS,
-    LEVELS,
     SHARED_NO_EFFECT,
     NoEffect,
     add_cores,
@@ -20,11 +19,13 @@ from neuronir.cli.cc_args import (
     check_cores,
     check_framework,
     joined,
+    level_of,
     no_effect_remarks,
 )
 from neuronir.cli.program import Parser, UsageError
+from neuronir.cli.values import count, one_of
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.driver.precision import Precision, WrongKeywords, precision_of
+from neuronir.driver.precision import Precision, precision_of
 
 TARGET = "inf1"
 OUTPUT = "out.neff"
@@ -38,8 +39,8 @@ NO_EFFECT = (
     NoEffect(("--batching_en", "--batching-en"), "batches are split if that is faster"),
     NoEffect(("--rematerialization_en", "--rematerialization-en"), "the compiler decides this"),
     NoEffect(("--spill_dis", "--spill-dis"), "values are spilled only if they do not fit"),
-    NoEffect(("--sb_size", "--sb-size"), "the machine determines the size of SBUF", 1),
-    NoEffect(("--enable-replication",), "the compiler decides this", 1),
+    NoEffect(("--sb_size", "--sb-size"), "the machine determines the size of SBUF", 1, count(1)),
+    NoEffect(("--enable-replication",), "the compiler decides this", 1, one_of("true", "false")),
     NoEffect(("--extract-weights",), "use --weights to keep weights in a separate file", 1),
 )
 _PIPELINE = ("compile", "SaveTemps")
@@ -52,6 +53,7 @@ def build_parser() -> Parser:
         description="Compile a model for a NeuronCore of Inferentia (Inf1).",
         allow_abbrev=False,
     )
+    parser.relative = _neuronx_cc
     parser.add_argument("--version", "-V", action="store_true", help="print versions and exit")
     _add_level(parser, "warning")
     commands = parser.add_subparsers(dest="command", metavar="<command>", parser_class=Parser)
@@ -66,12 +68,18 @@ def build_parser() -> Parser:
     return parser
 
 
+def _neuronx_cc() -> Parser:
+    from neuronir.cli import neuronx_cc_args
+
+    return neuronx_cc_args.build_parser()
+
+
 def _add_level(p: argparse.ArgumentParser, default: str) -> None:
     p.add_argument(
         "--verbose",
         "--log-level",
         "-v",
-        type=str.lower,
+        type=level_of,
         metavar="LEVEL",
         default=default,
         help="DEBUG, INFO, WARN (default), ERROR, or a number such as 35",
@@ -113,22 +121,9 @@ def normalise(words: Sequence[str]) -> list[str]:
     return joined(words)
 
 
-def level_of(text: str) -> int:
-    """Parse a --verbose value: a name or a number such as 35."""
-    names = {**LEVELS, "warn": LEVELS["warning"], "fatal": LEVELS["critical"], "trace": 5}
-    if text in names:
-        return names[text]
-    if text.isdecimal():
-        return int(text)
-    raise UsageError(f"--verbose: invalid level '{text}' (choose from DEBUG, INFO, WARN, ERROR)")
-
-
 def precision(args: argparse.Namespace) -> Precision:
-    """Return the requested precision; raises UsageError if keywords contradict each other."""
-    try:
-        return precision_of(args.fast_math or (), args.fp32_cast)
-    except WrongKeywords as error:
-        raise UsageError(f"--fast-math: {error}") from error
+    """Return the requested precision."""
+    return precision_of(args.fast_math or (), args.fp32_cast)
 
 
 def remarks(args: argparse.Namespace) -> list[str]:

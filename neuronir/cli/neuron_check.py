@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run neuron-check; the exit status is 1 if no target can compile the model."""
-    return guarded("neuron-check", _main, argv)
+    return guarded("neuron-check", _main, argv, parser=build_parser)
 
 
 def build_parser() -> Parser:

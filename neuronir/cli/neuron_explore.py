@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from neuronir.cli.bindings_args import add_bindings, bindings_of
 from neuronir.cli.cc_args import add_optlevel, add_user_passes
 from neuronir.cli.program import INTERNAL, OK, USER_ERROR, Parser, UsageError, guarded
+from neuronir.cli.values import count
 from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.output import atomic_write, write_stdout
@@ -25,7 +26,7 @@ PAGE_LINES = 200_000
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run neuron-explore; the exit status is 1 if the model does not compile."""
-    return guarded("neuron-explore", _main, argv)
+    return guarded("neuron-explore", _main, argv, parser=build_parser)
 
 
 def build_parser() -> Parser:
@@ -59,7 +60,7 @@ def build_parser() -> Parser:
     g.add_argument("--changed", action="store_true", help="list only passes that change the IR")
     g.add_argument(
         "--max-lines",
-        type=int,
+        type=count(1),
         default=PAGE_LINES,
         metavar="N",
         help="leave out phases beyond N different lines of IR in the page "
@@ -100,8 +101,6 @@ def _main(words: list[str]) -> int:
 
     args = build_parser().parse_args(words)
     phases = _phases(args)
-    if args.max_lines < 1:
-        raise UsageError("--max-lines: at least 1")
     if args.html is not None:
         check_output(args.html)
     terminal = args.html is None and not args.list

@@ -170,7 +170,9 @@ class Job:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run neuron-opt; return the exit status."""
     debug = ("debug", "stacktrace-on-diagnostic")
-    return guarded("neuron-opt", _main, argv, debug_options=debug, on_error=_show)
+    return guarded(
+        "neuron-opt", _main, argv, parser=build_parser, debug_options=debug, on_error=_show
+    )
 
 
 def _show(error: NeuronError) -> int:
@@ -183,6 +185,7 @@ def _main(words: list[str]) -> int:
     for path in loaded_files(words):
         registry.load_file(path)
     parser = build_parser()
+    parser.words = [f"--{name}" for name in registry.passes]
     args = parser.parse_args(normalise(parser, words, registry.passes))
     answer = _answer(args, registry)
     if answer is not None:

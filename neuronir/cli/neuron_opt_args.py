@@ -30,7 +30,7 @@ _RENAMED = {
 _NO_EFFECT = {"--print-ir-module-scope"}
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> Parser:
     """Add the options, in groups."""
     parser = Parser(
         prog="neuron-opt",
@@ -57,6 +57,7 @@ def _add_pipeline(group: argparse._ArgumentGroup) -> None:
         "--passes",
         "--pass-pipeline",
         dest="passes",
+        type=str,
         metavar="PIPELINE",
         help="'pass-a,pass-b{opt=1}', 'builtin.module(func.func(pass-a))', "
         "'@NAME' for a named pipeline",

@@ -20,7 +20,7 @@ HEADER = "neff_header.json"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run neuron-packager; returns the exit status."""
-    return guarded("neuron-packager", _main, argv)
+    return guarded("neuron-packager", _main, argv, parser=build_parser)
 
 
 def build_parser() -> Parser:

@@ -39,7 +39,7 @@ IGNORE_VARIABLE = "NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run neuron_parallel_compile; the exit status is not 0 if a model is not compiled."""
-    return guarded(PROGRAM, _main, argv)
+    return guarded(PROGRAM, _main, argv, parser=build_parser)
 
 
 def build_parser() -> Parser:
@@ -79,6 +79,7 @@ def build_parser() -> Parser:
     parser.add_argument(
         "run",
         nargs=argparse.REMAINDER,
+        type=str,
         metavar="COMMAND ...",
         help="command that compiles models with the compilers or the Python interfaces",
     )

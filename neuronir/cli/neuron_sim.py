@@ -44,7 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(error.render(), file=sys.stderr)
         return USER_ERROR
 
-    status = guarded("neuron-sim", lambda w: _main(w, ending), words, on_error=show)
+    status = guarded(
+        "neuron-sim", lambda w: _main(w, ending), words, parser=build_parser, on_error=show
+    )
     if NRT_OPTION not in words or status == INTERRUPTED:
         return status
     found = ending.status(status)
@@ -97,7 +99,10 @@ def _engines(text: str | None) -> list[Engine] | None:
     names = [name.strip().upper() for name in text.split(",")]
     for name in names:
         if name not in Engine.__members__:
-            raise UsageError(f"--engine: there is no engine '{name.lower()}'")
+            choices = ", ".join(engine.name.lower() for engine in Engine)
+            raise UsageError(
+                f"--engine: there is no engine '{name.lower()}' (choose from {choices})"
+            )
     return [Engine[name] for name in names]
 
 
@@ -116,10 +121,6 @@ def _run(args: Namespace) -> int:
         raise UsageError(
             "--set and --cores-active are about time: they cannot be combined with --no-timing"
         )
-    if args.loop_iterations < 0:
-        raise UsageError(f"--loop-iterations {args.loop_iterations}: a count is not negative")
-    if args.max_iterations < 1:
-        raise UsageError(f"--max-iterations {args.max_iterations}: a loop may have one iteration")
     if args.weights and not args.model:
         raise UsageError("--weights needs --model")
     if not args.expect and (args.rtol is not None or args.atol is not None):
@@ -131,10 +132,7 @@ def _run(args: Namespace) -> int:
 
         require_bokeh()  # before the long run
     files = [load_any(name) for name in args.neff]
-    cores = args.cores
-    if cores is not None and cores < 1:
-        raise UsageError(f"--cores {cores}: a program runs on one core at least")
-    if len(files) > 1 or cores is not None:
+    if len(files) > 1 or args.cores is not None:
         return _together(args, files)
     (found,) = files
     if isinstance(found, PipelineNeff):

@@ -4,6 +4,7 @@ import argparse
 
 from neuronir.cli.neuron_sim_sweep_args import add_sweep
 from neuronir.cli.program import Parser
+from neuronir.cli.values import count, quantity
 from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.instruction import ASSUMED_ITERATIONS
 from neuronir.dialects.support.iterations import MOST_ITERATIONS
@@ -54,7 +55,11 @@ def _add_diff(p: argparse.ArgumentParser) -> None:
     p.add_argument("--html", metavar="DIFF.html", help="write a page (needs neuronir[report])")
     p.add_argument("--report", metavar="DIFF.json", help="write all differences")
     p.add_argument(
-        "--top", type=int, default=15, metavar="N", help="list N ops of each kind (default: 15)"
+        "--top",
+        type=count(1),
+        default=15,
+        metavar="N",
+        help="list N ops of each kind (default: 15)",
     )
 
 
@@ -77,11 +82,11 @@ def _add_run(p: argparse.ArgumentParser) -> None:
     )
     g.add_argument(
         "--rtol",
-        type=float,
+        type=quantity,
         help="tolerance relative to the largest |reference| (default: the rounding noise on these "
         "inputs)",
     )
-    g.add_argument("--atol", type=float, help="absolute tolerance")
+    g.add_argument("--atol", type=quantity, help="absolute tolerance")
     g.add_argument(
         "--model",
         metavar="MODEL",
@@ -90,7 +95,7 @@ def _add_run(p: argparse.ArgumentParser) -> None:
     g.add_argument("--weights", metavar="W.npz", help="weights that were bound during the compile")
     g.add_argument(
         "--max-iterations",
-        type=int,
+        type=count(1),
         default=MOST_ITERATIONS,
         metavar="N",
         help="end with an error if a loop whose condition depends on data has more iterations "
@@ -102,7 +107,7 @@ def _add_run(p: argparse.ArgumentParser) -> None:
     )
     g.add_argument(
         "--loop-iterations",
-        type=int,
+        type=count(0),
         default=ASSUMED_ITERATIONS,
         metavar="N",
         help="trip count of loops whose count depends on data, where no values are computed",
@@ -117,7 +122,7 @@ def _add_run(p: argparse.ArgumentParser) -> None:
     )
     g.add_argument(
         "--cores-active",
-        type=int,
+        type=count(1),
         default=1,
         metavar="N",
         help="number of active cores on the chip, this one included; they slow down its transfers "
@@ -125,7 +130,7 @@ def _add_run(p: argparse.ArgumentParser) -> None:
     )
     g.add_argument(
         "--cores",
-        type=int,
+        type=count(1),
         metavar="N",
         help="time N copies of the program at once, a core each, which share the memory of a chip",
     )

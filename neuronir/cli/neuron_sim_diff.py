@@ -4,7 +4,7 @@ import json
 from argparse import Namespace
 from pathlib import PurePath
 
-from neuronir.cli.program import OK, UsageError
+from neuronir.cli.program import OK
 from neuronir.dialects.support.output import atomic_write, write_stdout
 from neuronir.targets.neff.check import check_machine
 from neuronir.targets.neff.reader import load_neff
@@ -17,8 +17,6 @@ from neuronir.targets.simulator.timing import simulate_timing
 
 def compare(args: Namespace) -> int:
     """Time both binaries; print the differences, and write the requested files."""
-    if args.top < 1:
-        raise UsageError("--top: at least 1")
     if args.html is not None:
         from neuronir.targets.simulator.page.figures import require_bokeh
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from neuronir.cli.cc_compile import compile_model
 from neuronir.cli.cc_messages import Messages
-from neuronir.cli.neuronx_cc_args import ALIASES, check, level_of, precision, remarks
+from neuronir.cli.neuronx_cc_args import ALIASES, build_parser, check, precision, remarks
 from neuronir.cli.program import USER_ERROR, guarded
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.support.errors import NeuronError
@@ -31,6 +31,7 @@ def guard(body: Callable[[list[str]], int], messages: Messages, argv: Sequence[s
         "neuronx-cc",
         body,
         argv,
+        parser=build_parser,
         on_error=show,
         interrupted="interrupted, nothing was written",
     )
@@ -39,7 +40,7 @@ def guard(body: Callable[[list[str]], int], messages: Messages, argv: Sequence[s
 def compile_args(args: Namespace, messages: Messages) -> int:
     """Compile one model with these options; return the exit status."""
     args.given = dict(vars(args))  # for a cache that collects models
-    messages.level = level_of(args.verbose)
+    messages.level = args.verbose
     check(args)
     for line in remarks(args):
         messages.say("warning", line)

@@ -2,6 +2,8 @@
 
 from argparse import _ArgumentGroup
 
+from neuronir.cli.values import count
+
 
 def add_pool(g: _ArgumentGroup, retries: str = "1") -> None:
     """Add the options for the workers that compile several models; the default of each is None.
@@ -11,13 +13,13 @@ def add_pool(g: _ArgumentGroup, retries: str = "1") -> None:
     g.add_argument(
         "--jobs",
         "--num-parallel-jobs",
-        type=int,
+        type=count(1),
         metavar="N",
         help="number of worker processes (default: the number of cores); 1: this process",
     )
     g.add_argument(
         "--retries",
-        type=int,
+        type=count(0),
         metavar="N",
         help=f"further attempts at a model whose worker ended (default: {retries})",
     )

@@ -91,7 +91,7 @@ def parsed_words(
         parsed = parse(with_flags([*base, *words], parse, defaults))
         compiler.check(parsed)
         parsed.precision = compiler.precision(parsed)
-        parsed.level = compiler.level_of(parsed.verbose)
+        parsed.level = parsed.verbose
         unset, own = parse([*base, *defaults]), parse([*base, *defaults, *words])
     except UsageError as error:
         raise NeuronError("NIR_ARG003", f"compiler_args: {error}") from error
