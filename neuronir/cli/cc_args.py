@@ -18,7 +18,6 @@ FLAGS = "NEURON_CC_FLAGS"
 """The environment variable with further options of `compile`."""
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 _LEVEL_NAMES = {**LEVELS, "warn": LEVELS["warning"], "fatal": LEVELS["critical"], "trace": 5}
-FRAMEWORKS = ("XLA", "ONNX", "TENSORFLOW", "PYTORCH")
 
 
 @dataclass(frozen=True)
@@ -208,22 +207,6 @@ def no_effect_remarks(args: argparse.Namespace, options: Sequence[NoEffect]) -> 
         if value not in (None, False):
             lines.append(f"option {option.flags[0]} has no effect here: {option.why}")
     return lines
-
-
-def check_framework(name: str) -> None:
-    """Reject an unsupported framework by name."""
-    if name.upper() == "MXNET":
-        raise NeuronError(
-            "NIR_ARG001",
-            "--framework MXNET is not supported: MXNet was retired in 2023",
-            help="export the model to ONNX (mxnet.onnx.export_model) and use --framework ONNX",
-        )
-    if name.upper() not in FRAMEWORKS:
-        raise NeuronError(
-            "NIR_ARG001",
-            f"--framework {name} is not supported",
-            help="use --framework " + " or ".join(FRAMEWORKS),
-        )
 
 
 def joined(words: Sequence[str], takes_dashes: frozenset[str] = frozenset()) -> list[str]:

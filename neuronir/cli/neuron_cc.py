@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from neuronir.cli.cc_args import LEVELS, check_framework, with_flags
+from neuronir.cli.cc_args import LEVELS, with_flags
 from neuronir.cli.cc_compile import compile_model
 from neuronir.cli.cc_messages import Messages, fault_block
 from neuronir.cli.neuron_cc_args import (
@@ -25,6 +25,7 @@ from neuronir.cli.program import OK, USER_ERROR, UsageError, guarded
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.output import write_stdout
+from neuronir.frameworks import check_framework
 from neuronir.version import __version__
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from neuronir.cli.cc_args import (
-    FRAMEWORKS,
     SHARED_NO_EFFECT,
     NoEffect,
     add_cores,
@@ -17,7 +16,6 @@ from neuronir.cli.cc_args import (
     add_optlevel,
     add_shared,
     check_cores,
-    check_framework,
     joined,
     level_of,
     no_effect_remarks,
@@ -26,6 +24,7 @@ from neuronir.cli.program import Parser, UsageError
 from neuronir.cli.values import count, one_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver.precision import Precision, precision_of
+from neuronir.frameworks import FRAMEWORKS, check_framework
 
 TARGET = "inf1"
 OUTPUT = "out.neff"

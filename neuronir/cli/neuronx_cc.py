@@ -4,12 +4,13 @@ import platform
 import sys
 from collections.abc import Sequence
 
-from neuronir.cli.cc_args import check_framework, with_flags
+from neuronir.cli.cc_args import with_flags
 from neuronir.cli.cc_messages import Messages
 from neuronir.cli.neuronx_cc_args import build_parser, normalise
 from neuronir.cli.neuronx_cc_compile import compile_args, guard
 from neuronir.cli.program import OK, UsageError
 from neuronir.dialects.support.output import write_stdout
+from neuronir.frameworks import check_framework
 from neuronir.version import __version__
 
 

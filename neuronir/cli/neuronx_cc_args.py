@@ -8,7 +8,6 @@ import argparse
 from collections.abc import Sequence
 
 from neuronir.cli.cc_args import (
-    FRAMEWORKS,
     LEVELS,
     SHARED_NO_EFFECT,
     NoEffect,
@@ -18,7 +17,6 @@ from neuronir.cli.cc_args import (
     add_optlevel,
     add_shared,
     check_cores,
-    check_framework,
     joined,
     level_of,
     no_effect_remarks,
@@ -28,6 +26,7 @@ from neuronir.cli.program import Parser
 from neuronir.cli.values import count, one_of, some_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver.precision import CAST_TYPES, EXACT, Precision, precision_of
+from neuronir.frameworks import FRAMEWORKS, check_framework
 
 MODEL_TYPES = ("generic", "transformer", "unet-inference", "transformer-inference", "cnn-training")
 

@@ -78,7 +78,7 @@ CODES: dict[str, tuple[str, str]] = {
         "follow the suggestion of the message",
     ),
     "NIR_ARG003": (
-        "--io-config or --input-shape is malformed or contradictory",
+        "--io-config or --input-shape is malformed or contradictory, or does not fit a module",
         "use NAME=1x128, or the JSON form in the message",
     ),
     "NIR_CACHE001": ("a size is malformed", "write bytes, or a number with K, M, G or T"),

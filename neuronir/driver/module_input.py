@@ -25,10 +25,18 @@ from neuronir.dialects.support.errors import NeuronError, SourceLocation
 from neuronir.dialects.support.exhausted import EXHAUSTED, exhausted
 from neuronir.dialects.support.inputs import read_input as read_file
 from neuronir.dialects.support.printable import printable
+from neuronir.driver.check_bindings import check_bindings, check_signature
 from neuronir.driver.pass_runner import RunFailure
 from neuronir.frontends.binary import is_binary, is_stablehlo, refuse_bytecode
 from neuronir.frontends.bindings import Bindings
-from neuronir.frontends.models import FRONTENDS, Model, kind_of_file, kind_of_framework, read_model
+from neuronir.frontends.models import (
+    FRONTENDS,
+    Model,
+    framework_of_file,
+    kind_of_file,
+    kind_of_framework,
+    read_model,
+)
 
 _SPLIT = re.compile(r"^// -----[^\S\n]*\n?", re.MULTILINE)
 
@@ -80,6 +88,8 @@ def read_input(path: str, frontend: str | None, *, text: bool = False) -> Chunk:
         # HLO text always starts with its module header, perhaps after comments.
         opening = re.sub(r"\A(?:\s+|//[^\n]*\n|/\*.*?\*/)*", "", source[:4096], flags=re.DOTALL)
         suffix = "hlo" if opening.startswith("HloModule") else "mlir"
+        if text and suffix == "mlir" and kind_of_file(path) is not None:
+            raise NeuronError("NIR_INPUT", f"'{path}' is neither HLO nor StableHLO text")
     if frontend is None and suffix == "mlir" and is_stablehlo(source):
         suffix = "stablehlo"
     return Chunk(source, name, frontend or suffix)
@@ -90,7 +100,19 @@ def read_of_framework(path: str, framework: str | None, *, as_ir: bool = False) 
     the file holds IR of a later phase."""
     kind = None if framework is None else kind_of_framework(framework)
     text = framework is not None and kind is None
-    return read_input(path, None if as_ir else kind, text=text)
+    try:
+        return read_input(path, None if as_ir else kind, text=text)
+    except NeuronError as error:
+        looks = framework_of_file(path)
+        if looks is None or framework is None or looks == framework.upper():
+            raise
+        raise NeuronError(
+            error.code,
+            error.message,
+            location=error.location,
+            help=f"use --framework {looks} if it is a model of that framework",
+            excerpt=error.excerpt,
+        ) from error
 
 
 def split(whole: Chunk, *, parts: bool) -> Iterator[Chunk]:
@@ -136,7 +158,20 @@ def _imported(chunk: Chunk) -> ModuleOp:
 
 
 def parse(chunk: Chunk, ctx: Context, *, implicit_module: bool = True) -> ModuleOp:
-    """Return the module of a chunk; RunFailure has the location of an error."""
+    """Return the module of a chunk, which fits its bindings; RunFailure has the location of an
+    error.
+    """
+    try:
+        check_signature(chunk.bindings, chunk.kind, chunk.name)
+        module = _parsed(chunk, ctx, implicit_module)
+        if chunk.model is None or chunk.kind == "torch":  # shapes are static already
+            check_bindings(module, chunk.bindings, chunk.name)
+    except NeuronError as error:
+        raise RunFailure(Diagnostic.from_error(error)) from error
+    return module
+
+
+def _parsed(chunk: Chunk, ctx: Context, implicit_module: bool) -> ModuleOp:
     if chunk.model is not None:
         try:
             return chunk.model.module(chunk.bindings)

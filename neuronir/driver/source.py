@@ -140,7 +140,7 @@ class Source:
 def with_bindings(chunk: Chunk, options: CompileOptions) -> Chunk:
     """Return the input with bound options; weights of a model are values of its inputs."""
     if chunk.model is None:
-        return chunk
+        return replace(chunk, bindings=options.bindings)
     values = named_values(chunk.model, dict(options.weights), options.bindings)
     bindings = replace(options.bindings, values={**options.bindings.values, **values})
     return replace(chunk, bindings=bindings)

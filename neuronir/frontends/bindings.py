@@ -52,7 +52,7 @@ def parse_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
 
 def path_of_io_config(text: str) -> str | None:
     """Return the path of the file that `--io-config` names; None if it is JSON text."""
-    if text.lstrip().startswith("{"):
+    if text.lstrip().startswith(("{", "[")):
         return None
     if not text.startswith("file:"):
         return text
@@ -108,6 +108,12 @@ def _inputs(inputs: Any) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
             _malformed(f"the dimensions of input '{name}' must be numbers")
         shapes[name] = tuple(dims)
     return shapes, dtypes
+
+
+def example_shape(name: str, dims: Sequence[int | None] | None) -> str:
+    """Return an example of --input-shape for an input; unknown dimensions (None) are 1."""
+    shown = "1x128" if dims is None else "x".join("1" if n is None else str(n) for n in dims)
+    return f"--input-shape {name}={shown}"
 
 
 def _malformed(what: str) -> None:

@@ -4,6 +4,7 @@ A frontend is a module with a function `read_model(path) -> Model`. It is import
 model of its kind is read, because it needs an optional package.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array
+from neuronir.frameworks import check_framework
 from neuronir.frontends.bindings import Bindings
 
 
@@ -88,8 +90,21 @@ def kind_of_file(path: str) -> str | None:
     return next((kind for kind, f in FRONTENDS.items() if suffix in f.suffixes), None)
 
 
+def framework_of_file(path: str) -> str | None:
+    """Return the framework of a file by its name, and by its first line, or None."""
+    if path.endswith((".hlo", ".hlo.pb", ".mlir")):
+        return "XLA"
+    kind = kind_of_file(path)
+    if kind is not None:
+        return FRONTENDS[kind].framework
+    with suppress(OSError), open(path, "rb") as file:
+        return "XLA" if file.read(4096).lstrip().startswith(b"HloModule") else None
+    return None
+
+
 def kind_of_framework(framework: str) -> str | None:
-    """Return the kind of the models of a framework, or None for text."""
+    """Return the kind of the models of a framework, or None for text (NIR_ARG001)."""
+    check_framework(framework)
     wanted = framework.upper()
     return next((kind for kind, f in FRONTENDS.items() if f.framework == wanted), None)
 

@@ -83,7 +83,16 @@ class Importer:
             bound = self._bindings.values.get(name)
             scope.values[name] = argument if bound is None else made.bound(name, type_, bound)
         self._nodes(graph, made.builder, scope)
-        names = list(self._bindings.outputs or [value.name for value in graph.output])
+        own = [value.name for value in graph.output]
+        names = list(self._bindings.outputs or own)
+        for name in self._bindings.outputs or ():
+            if name not in scope.values and name not in scope.arrays:
+                raise NeuronError(
+                    "NIR_ONNX007",
+                    f"the model has no output '{name}'",
+                    location=self._file.name,
+                    help="its outputs: " + ", ".join(f"'{known}'" for known in own),
+                )
         results = [self._read(made.builder, scope, name, "the model's output") for name in names]
         return made.finish(results, names)
 

@@ -8,7 +8,7 @@ from xdsl.ir import Attribute
 from neuronir.dialects.hlo.attributes import tensor_type
 from neuronir.dialects.support.dtypes import element_type
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.frontends.bindings import Bindings
+from neuronir.frontends.bindings import Bindings, example_shape
 from neuronir.frontends.onnx.node import type_of
 
 Dim = int | str | None
@@ -53,6 +53,7 @@ def input_types(graph: onnx.GraphProto, bindings: Bindings) -> dict[str, TensorT
     symbols = _symbols(declared, bindings)
     found: dict[str, TensorType[Attribute]] = {}
     unbound: list[str] = []
+    example = ""
     for name, value in inputs.items():
         number = value.type.tensor_type.elem_type
         element = _element(name, number)
@@ -61,14 +62,15 @@ def input_types(graph: onnx.GraphProto, bindings: Bindings) -> dict[str, TensorT
         if dims is None or any(not isinstance(d, int) for d in dims):
             shown = "unknown rank" if dims is None else "x".join(str(d or "?") for d in dims)
             unbound.append(f"'{name}' ({shown})")
+            sizes = None if dims is None else [d if isinstance(d, int) else None for d in dims]
+            example = example or example_shape(name, sizes)
             continue
         found[name] = tensor_type([int(d or 0) for d in dims], element)
     if unbound:
-        first = next(iter(inputs))
         raise NeuronError(
             "NIR_ONNX006",
             "the model has inputs of unknown shape: " + ", ".join(unbound),
-            help=f"bind all of them, for example --input-shape {first}=1x128, or by --io-config",
+            help=f"bind all of them, for example {example}, or by --io-config",
         )
     return found
 

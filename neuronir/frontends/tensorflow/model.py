@@ -13,7 +13,7 @@ from neuronir.dialects.hlo.attributes import tensor_type
 from neuronir.dialects.hlo.resources import Array
 from neuronir.dialects.support.dtypes import element_type, np_dtype
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.frontends.bindings import Bindings
+from neuronir.frontends.bindings import Bindings, example_shape
 from neuronir.frontends.tensorflow.checkpoint import Checkpoint, restored_names
 from neuronir.frontends.tensorflow.files import VARIABLES, File, natural, signature_of
 from neuronir.frontends.tensorflow.graph import Library, Node, Ref, Table, parse_ref
@@ -103,6 +103,7 @@ class Model:
         """
         shapes, dtypes = self._bindings.shapes, self._bindings.dtypes
         unbound: list[str] = []
+        example = ""
         found: list[Input] = []
         for ref, name in self._chosen.items():
             dims, dtype = self._declared(ref)
@@ -113,17 +114,17 @@ class Model:
                 known = [-1 if n is None else n for n in dims or ()]
                 shown = "of any rank" if dims is None else str(known)
                 unbound.append(f"'{name}' {shown}")
+                example = example or example_shape(name, dims)
                 continue
             element = self._element(name, dtype, dtypes.get(name))
             type_ = tensor_type([n for n in dims if n is not None], element)
             found.append(Input(ref, name, type_, self._bindings.values.get(name)))
         if unbound:
-            first = unbound[0].split("'")[1]
             raise NeuronError(
                 "NIR_TF003",
                 f"inputs have unknown dimensions: {', '.join(unbound)}",
                 location=self.file,
-                help=f"bind all, for example --input-shape {first}=1x128, or by --io-config",
+                help=f"bind all, for example {example}, or by --io-config",
             )
         return found
 
@@ -224,18 +225,25 @@ class Model:
         return found
 
     def _find(self, name: str, declared: Mapping[str, Ref]) -> Ref:
-        """Return the tensor of a name, in the signature or in the graph."""
+        """Return the tensor of a name, in the signature (perhaps with `:0`) or in the graph."""
+        plain = name.removesuffix(":0")
+        if plain in declared and parse_ref(name)[0] not in self.table:
+            name = plain
         return declared[name] if name in declared else self._checked(name)
 
     def _checked(self, name: str) -> Ref:
         ref = parse_ref(name)
         if ref[0] not in self.table:
             known = [n.name for n in self.table if n.op in PLACEHOLDERS]
+            names = "its placeholders: " + (", ".join(known[:10]) or "none")
+            if self._signature is not None:
+                inputs, outputs = (", ".join(self._infos(k)) for k in ("inputs", "outputs"))
+                names = f"inputs of the signature: {inputs}; outputs: {outputs}"
             raise NeuronError(
                 "NIR_TF004",
                 f"the graph has no tensor '{name}'",
                 location=self.file,
-                help="its placeholders: " + (", ".join(known[:10]) or "none"),
+                help=names,
             )
         return ref
 

@@ -215,6 +215,15 @@ def test_damaged_checkpoints(tmp_path: Path) -> None:
     _saved_fails(folder, "NIR_TF006", "cannot be read")
 
 
+def test_names_of_a_signature(tmp_path: Path) -> None:
+    """Its tensors may be written with `:0`, and an error names them."""
+    file = read_file(str(_saved(tmp_path)))
+    ((name, shape),) = LENET.shapes.items()
+    assert import_tensorflow(file, Bindings({f"{name}:0": shape})) is not None
+    with pytest.raises(NeuronError, match=f"inputs of the signature: {name}; outputs: "):
+        import_tensorflow(file, Bindings({"q": shape}))
+
+
 def test_signatures(tmp_path: Path) -> None:
     folder = _saved(tmp_path)
     bindings = Bindings(LENET.shapes, signature="other")
