@@ -131,6 +131,33 @@ def _mode_of(target: Path) -> int:
     return 0o666 & ~mask
 
 
+def check_outputs(*paths: str | None) -> None:
+    """Raise NIR_OUTPUT if one of these files cannot be written, so that no work is lost.
+
+    None stands for a file that is not requested, `-` for the standard output.
+    """
+    for path in paths:
+        if path is None or path == "-":
+            continue
+        parent = Path(path).parent
+        if not parent.is_dir():
+            raise NeuronError(
+                "NIR_OUTPUT",
+                f"cannot write '{path}': there is no folder '{parent}'",
+                help="create the folder first",
+            )
+        if Path(path).is_dir():
+            raise output_error(path, IsADirectoryError(21, "Is a directory"))
+
+
+def make_folder(path: str | os.PathLike[str]) -> None:
+    """Create a folder for results, with its parents; raises NIR_OUTPUT."""
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise output_error(path, error) from error
+
+
 def output_error(path: str | os.PathLike[str], error: OSError) -> NeuronError:
     """Return the user error for a file that cannot be written."""
     return NeuronError(

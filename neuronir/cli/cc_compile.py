@@ -10,7 +10,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuronir.cache_graphs import collecting
@@ -21,6 +20,7 @@ from neuronir.cli.program import INTERNAL, OK, USER_ERROR
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.inputs import listening
+from neuronir.dialects.support.output import check_outputs
 from neuronir.dialects.support.printable import printable
 from neuronir.driver.phases import PHASES
 
@@ -44,7 +44,7 @@ def compile_model(args: Namespace, messages: Messages) -> int:
     if args.report:
         return _report(args)
     try:
-        check_output(args.output)
+        check_outputs(args.output, args.logfile)
         args.user_passes = user_passes_of(args)
         args.bindings = bindings_of(args)  # read once: they are part of the key in the cache
         status = _cached(args, messages)
@@ -232,17 +232,6 @@ def _log_failure(args: Namespace, messages: Messages) -> None:
     """Write the failure to the log file; if that fails, only the failure itself is reported."""
     with suppress(NeuronError):
         messages.write_log(args.logfile)
-
-
-def check_output(output: str) -> None:
-    """Raise NIR_OUTPUT before the compile if the folder of the output does not exist."""
-    parent = Path(output).parent
-    if not parent.is_dir():
-        raise NeuronError(
-            "NIR_OUTPUT",
-            f"cannot write '{output}': there is no folder '{parent}'",
-            help="create the folder first",
-        )
 
 
 def load_weights(path: str) -> dict[str, "Array"]:

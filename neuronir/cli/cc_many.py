@@ -19,7 +19,7 @@ from neuronir.cli.neuronx_cc_args import MANY, check, remarks
 from neuronir.cli.neuronx_cc_compile import compile_request
 from neuronir.cli.program import INTERNAL, OK, USER_ERROR, UsageError
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.dialects.support.output import atomic_write, output_error
+from neuronir.dialects.support.output import atomic_write, check_outputs, output_error
 from neuronir.driver.phases import PHASES
 from neuronir.many.jobs import Job, Outcome
 
@@ -37,6 +37,7 @@ def compile_many(args: Namespace, messages: Messages) -> int:
             raise UsageError(f"--{name.replace('_', '-')} goes with one model")
     if "-" in args.model:
         raise UsageError("stdin (-) is only possible with a single model")
+    check_outputs(args.summary)
     messages.level = args.verbose
     check(args)
     given = vars(args) | dict.fromkeys(MANY)

@@ -1,6 +1,5 @@
 """neuron-cc: compile a model for Inferentia, with the options of its published compiler."""
 
-import os
 import platform
 import sys
 from argparse import Namespace
@@ -24,7 +23,7 @@ from neuronir.cli.neuron_cc_refused import names_of, warnings_of_refusal
 from neuronir.cli.program import OK, USER_ERROR, UsageError, guarded
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.dialects.support.output import write_stdout
+from neuronir.dialects.support.output import make_folder, write_stdout
 from neuronir.frameworks import check_framework
 from neuronir.version import __version__
 
@@ -140,7 +139,7 @@ def compile_args(args: Namespace, messages: Messages) -> int:
     args.precision = precision(args)
     settle(args)
     if args.workdir is not None:
-        os.makedirs(args.workdir, exist_ok=True)
+        make_folder(args.workdir)
     return compile_model(args, messages)
 
 

@@ -23,11 +23,12 @@ from neuronir.cli.cc_args import (
 from neuronir.cli.program import Parser, UsageError
 from neuronir.cli.values import count, one_of
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.driver.phases import PHASES
 from neuronir.driver.precision import Precision, precision_of
 from neuronir.frameworks import FRAMEWORKS, check_framework
 
 TARGET = "inf1"
-OUTPUT = "out.neff"
+OUTPUT, IR_OUTPUT = "out.neff", "out.mlir"
 LOG = "log-neuron-cc.txt"
 """The log's name in the folder of --workdir."""
 LISTED = (*FRAMEWORKS, "MXNET")
@@ -157,7 +158,8 @@ def check(args: argparse.Namespace) -> None:
 
 def settle(args: argparse.Namespace) -> None:
     """Set the options that follow from others: names of files and folders."""
-    args.output = args.output or OUTPUT
+    if args.output is None:
+        args.output = OUTPUT if args.compile_to == PHASES[-1] else IR_OUTPUT
     args.model = [_path(name) for name in args.model]
     if args.workdir is not None:
         args.logfile = args.logfile or str(Path(args.workdir) / LOG)

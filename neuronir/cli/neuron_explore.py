@@ -11,7 +11,7 @@ from neuronir.cli.program import INTERNAL, OK, USER_ERROR, Parser, UsageError, g
 from neuronir.cli.values import count
 from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.dialects.support.output import atomic_write, write_stdout
+from neuronir.dialects.support.output import atomic_write, check_outputs, write_stdout
 from neuronir.driver.options import TILINGS, CompileOptions
 from neuronir.driver.phases import PHASES, phase_number
 from neuronir.driver.precision import CAST_TYPES
@@ -96,13 +96,11 @@ def build_parser() -> Parser:
 
 
 def _main(words: list[str]) -> int:
-    from neuronir.cli.cc_compile import check_output
     from neuronir.explore.record import explore
 
     args = build_parser().parse_args(words)
     phases = _phases(args)
-    if args.html is not None:
-        check_output(args.html)
+    check_outputs(args.html)
     terminal = args.html is None and not args.list
     if terminal:
         _check_terminal()  # before the long run

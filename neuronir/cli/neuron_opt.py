@@ -25,7 +25,7 @@ from neuronir.cli.program import INTERNAL, OK, USAGE, USER_ERROR, UsageError, gu
 from neuronir.diagnostics.codes import explain
 from neuronir.diagnostics.engine import DiagnosticEngine
 from neuronir.diagnostics.expected import check_expectations
-from neuronir.diagnostics.output import atomic_write, write_stdout
+from neuronir.diagnostics.output import atomic_write, check_outputs, write_stdout
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import configuration as reproducer
 from neuronir.driver.dumper import Dumper, DumpOptions, names
@@ -192,6 +192,7 @@ def _main(words: list[str]) -> int:
         write_stdout(answer)
         return OK
     _check_format(args, registry)
+    check_outputs(args.output, args.outputs)
     if (args.inputs or args.outputs) and not args.run:
         raise UsageError("--inputs and --outputs need --run")
     chunk = replace(read_input(args.input, args.frontend), bindings=bindings_of(args))

@@ -27,7 +27,12 @@ from neuronir.cli.neuron_parallel_check import Checked, check_one
 from neuronir.cli.pool_args import add_pool
 from neuronir.cli.program import OK, USER_ERROR, Parser, UsageError, guarded
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.dialects.support.output import atomic_write, output_error, write_stdout
+from neuronir.dialects.support.output import (
+    atomic_write,
+    check_outputs,
+    output_error,
+    write_stdout,
+)
 from neuronir.dialects.support.printable import printable
 from neuronir.many.jobs import Job, Outcome
 from neuronir.version import __version__
@@ -92,6 +97,7 @@ def _main(words: list[str]) -> int:
         del args.run[0]
     if args.command in (None, "collect", "analyze") and not args.run:
         raise UsageError("a command to run is missing")
+    check_outputs(args.summary)
     os.environ.pop(COLLECT, None)
     if args.command == "analyze":
         return _analyze(args)

@@ -21,7 +21,7 @@ from neuronir.dialects.support.diagnostics import warning
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.iterations import at_most_iterations
 from neuronir.dialects.support.npz import Array, load_npz, npz_bytes
-from neuronir.dialects.support.output import atomic_write, write_stdout
+from neuronir.dialects.support.output import atomic_write, check_outputs, write_stdout
 from neuronir.targets.encoding.disassembler import disassemble
 from neuronir.targets.neff.check import check_machine
 from neuronir.targets.neff.pipeline import PipelineNeff, load_any
@@ -127,6 +127,7 @@ def _run(args: Namespace) -> int:
         raise UsageError("--rtol and --atol need --expect")
     if args.check_races and args.dma != "eager":
         raise UsageError("--check-races covers all orders itself: it requires --dma eager")
+    check_outputs(args.outputs, args.trace, args.report, args.html)
     if args.html is not None:
         from neuronir.targets.simulator.page.figures import require_bokeh
 

@@ -5,7 +5,7 @@ from argparse import Namespace
 from pathlib import PurePath
 
 from neuronir.cli.program import OK
-from neuronir.dialects.support.output import atomic_write, write_stdout
+from neuronir.dialects.support.output import atomic_write, check_outputs, write_stdout
 from neuronir.targets.neff.check import check_machine
 from neuronir.targets.neff.reader import load_neff
 from neuronir.targets.registry import get_target
@@ -17,6 +17,7 @@ from neuronir.targets.simulator.timing import simulate_timing
 
 def compare(args: Namespace) -> int:
     """Time both binaries; print the differences, and write the requested files."""
+    check_outputs(args.report, args.html)
     if args.html is not None:
         from neuronir.targets.simulator.page.figures import require_bokeh
 

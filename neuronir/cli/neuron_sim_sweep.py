@@ -15,7 +15,7 @@ from neuronir.cli.cc_pool import RETRIES, Progress, pool_of
 from neuronir.cli.cc_request import Request, absolute, compile_one
 from neuronir.cli.neuron_sim_sweep_args import BATCH
 from neuronir.cli.program import OK, USER_ERROR, UsageError
-from neuronir.dialects.support.output import atomic_write, write_stdout
+from neuronir.dialects.support.output import atomic_write, check_outputs, write_stdout
 from neuronir.many.jobs import Job, Outcome
 
 _NONE = "-"
@@ -61,10 +61,11 @@ class Measured:
 
 def sweep(args: Namespace) -> int:
     """Compile and time every point; return 1 if one of them fails."""
+    check_outputs(args.csv, args.report, args.html)  # before the long run
     if args.html is not None:
         from neuronir.targets.simulator.page.figures import require_bokeh
 
-        require_bokeh()  # before the long run
+        require_bokeh()
     points = list(_points(args))
     varied = _varied(points)
     requests = [_request(args, point) for point in points]

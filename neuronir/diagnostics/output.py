@@ -2,9 +2,18 @@
 
 from neuronir.dialects.support.output import (
     atomic_write,
+    check_outputs,
     input_error,
+    make_folder,
     output_error,
     write_stdout,
 )
 
-__all__ = ["atomic_write", "input_error", "output_error", "write_stdout"]
+__all__ = [
+    "atomic_write",
+    "check_outputs",
+    "input_error",
+    "make_folder",
+    "output_error",
+    "write_stdout",
+]

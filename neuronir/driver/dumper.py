@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from neuronir._xdsl import print_module
-from neuronir.diagnostics.output import atomic_write
+from neuronir.diagnostics.output import atomic_write, make_folder
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,6 @@ class Dumper:
             return
         name = module.sym_name.data if module.sym_name else "no-symbol-name"
         folder = Path(self.options.tree_dir) / f"builtin_module_{name}"
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         stage = "_before" if when == "Before" else how.strip().lower() and "_failed"
         atomic_write(folder / f"{index}_{instance.name}{stage}.mlir", f"{header}\n{text}")

@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from neuronir._xdsl import print_module
-from neuronir.dialects.support.output import atomic_write, output_error
+from neuronir.dialects.support.output import atomic_write, make_folder
 from neuronir.driver.phases import PHASES
 from neuronir.driver.resources import resource_bytes
 
@@ -53,9 +53,6 @@ def dump_phase(
         lines.append(
             f"// large constants are left out; to go on from here, use --compile-to {phase}"
         )
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise output_error(folder, error) from error
+    make_folder(folder)
     text = ir_text(module, ctx, name, constants=whole)
     atomic_write(Path(folder) / f"{number}-{phase}.mlir", "\n".join(lines) + "\n" + text)
