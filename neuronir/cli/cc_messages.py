@@ -102,13 +102,18 @@ def sources_of(path: str, name: str) -> dict[str, str]:
         return {}
 
 
-def fault_block(error: Exception, words: Sequence[str], versions: str) -> str:
-    """Return the block that neuron-cc prints for an internal error."""
+def fault_block(error: BaseException, words: Sequence[str], versions: str) -> str:
+    """Return the block that neuron-cc prints for an internal error: class, location and stack are
+    those of the first cause.
+    """
+    message = ""
+    while error.__cause__ is not None:
+        message, error = message or str(error), error.__cause__
     stack = traceback.extract_tb(error.__traceback__)
     where = f"{stack[-1].name}, line {stack[-1].lineno}" if stack else "not known"
     details = "".join(traceback.format_list(stack)).rstrip() or "none"
     parts = {
-        "Error message": str(error) or type(error).__name__,
+        "Error message": message or str(error) or type(error).__name__,
         "Error class": type(error).__name__,
         "Error location": where,
         "Command line": " ".join(words),

@@ -56,7 +56,9 @@ class _Messages(Messages):
             )
         if refused:
             diagnostic = replace(diagnostic, text=head.removesuffix(":"))
-        super().fail(diagnostic, source, name)
+        # Passes and frontends name neuronx-cc, which has the same command.
+        advice = (diagnostic.help or "").replace("neuronx-cc list-", f"{PROGRAM} list-")
+        super().fail(replace(diagnostic, help=advice or None), source, name)
 
     def fault(self, error: Exception) -> None:
         """Print the block for an internal error."""

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from neuronir.cli.values import text
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.dialects.support.exhausted import EXHAUSTED, exhausted
+from neuronir.dialects.support.exhausted import exhausted, is_exhausted
 
 OK, USER_ERROR, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 """Exit statuses: success, an error in the input, an invalid command line, a compiler bug, Ctrl-C.
@@ -116,23 +116,21 @@ def guarded(
         helping = program if parser is None else parser().help_of(words)
         print(f"{program}: error: {error} (see {helping} --help)", file=sys.stderr)
         return USAGE
-    except (NeuronError, *EXHAUSTED) as error:
-        if debug:
-            traceback.print_exc()
-        found = error if isinstance(error, NeuronError) else exhausted(error)
-        if on_error is not None:
-            return on_error(found)
-        print(found.render(), file=sys.stderr)
-        return USER_ERROR
     except KeyboardInterrupt:
         print(f"{program}: {interrupted}", file=sys.stderr)
         return INTERRUPTED
     except SystemExit as finished:  # argparse's --help
         return int(finished.code or 0)
-    # Last resort: a user never sees a traceback without asking for it.
+    # The last resort, too: a user never sees a traceback without asking for it.
     except Exception as error:
         if debug:
             traceback.print_exc()
+        if isinstance(error, NeuronError) or is_exhausted(error):
+            found = error if isinstance(error, NeuronError) else exhausted(error)
+            if on_error is not None:
+                return on_error(found)
+            print(found.render(), file=sys.stderr)
+            return USER_ERROR
         if on_fault is not None:
             on_fault(error, words)
             return INTERNAL

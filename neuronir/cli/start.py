@@ -87,6 +87,10 @@ def _start(module: str, program: str | None = None) -> int:
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
         return _INTERRUPTED
+    except MemoryError:  # while modules are imported
+        print(f"{program}: error: [NIR_MEMORY] there is not enough memory", file=sys.stderr)
+        print("help: give the process more memory", file=sys.stderr)
+        return 1
     finally:  # all is done, and Python only ends
         for number in handled:
             signal.signal(number, signal.SIG_DFL)

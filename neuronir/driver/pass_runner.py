@@ -15,7 +15,7 @@ from neuronir._xdsl_verify import Verified
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.diagnostics.location import place_of
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.dialects.support.exhausted import EXHAUSTED, exhausted
+from neuronir.dialects.support.exhausted import exhausted, is_exhausted
 from neuronir.dialects.support.location import file_line_col, source_name
 from neuronir.dialects.support.walking import walk
 from neuronir.driver.dumper import Watcher
@@ -154,10 +154,10 @@ class PassRunner:
         except DiagnosticException as error:
             text = f"pass '{instance.name}' failed: {one_line(str(error))}"
             raise RunFailure(Diagnostic("error", text), index=index) from error
-        except EXHAUSTED as error:
-            raise RunFailure(Diagnostic.from_error(exhausted(error)), index=index) from error
         # Anything else is a bug in the pass, from any package: report it with the name of the pass.
         except Exception as error:
+            if is_exhausted(error):
+                raise RunFailure(Diagnostic.from_error(exhausted(error)), index=index) from error
             text = (
                 f"internal error in pass '{instance.name}': "
                 f"{type(error).__name__}: {one_line(str(error))}"

@@ -41,7 +41,7 @@ def write_reproducer(
         runner.run(before, module)
     except RunFailure:
         module, failed = load(), [*before, *failed]
-    handle, path = tempfile.mkstemp(prefix="neuronx-cc-reproducer-", suffix=".mlir")
+    handle, path = tempfile.mkstemp(prefix="neuronir-reproducer-", suffix=".mlir")
     os.close(handle)
     text = render(
         Configuration(pipeline_text(failed), load=[file.path for file in registry.files]),
