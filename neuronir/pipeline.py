@@ -129,7 +129,10 @@ class _Parser:
         named = self.named()
         if name not in named:
             raise PipelineError(
-                self.text, start, f"unknown pipeline '@{name}'", _suggest(name, named)
+                self.text,
+                start,
+                f"unknown pipeline '@{name}'",
+                suggest(name, named, "--list-pipelines"),
             )
         if name in self.inside:
             raise PipelineError(self.text, start, f"pipeline '@{name}' contains itself")
@@ -140,7 +143,7 @@ class _Parser:
     def make(self, name: str, options: str, start: int) -> ModulePass:
         if name not in self.passes:
             raise UnknownPassError(
-                self.text, start, f"unknown pass '{name}'", _suggest(name, self.passes)
+                self.text, start, f"unknown pass '{name}'", suggest(name, self.passes)
             )
         # xDSL's option syntax allows no space inside the braces.
         body = " ".join(options[1:-1].split()) if '"' not in options else options[1:-1].strip()
@@ -166,12 +169,13 @@ class _Parser:
             raise PipelineError(self.text, start, f"pass '{name}': {error}") from error
 
 
-def _suggest(name: str, known: Iterable[str]) -> str:
+def suggest(name: str, known: Iterable[str], listing: str = "--list-passes") -> str:
+    """Return advice for an unknown name: similar ones, or the option that lists all."""
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     if close:
         return f"did you mean {' or '.join(close)}?"
-    return f"known: {', '.join(names)}" if len(names) <= 12 else "see --list-passes"
+    return f"known: {', '.join(names)}" if len(names) <= 12 else f"see {listing}"
 
 
 def parse_pipeline(

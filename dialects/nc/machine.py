@@ -4,8 +4,10 @@ Each value carries its provenance: `public` with the source, `inferred` with the
 `assumed` with the reason, or `fitted` with the data it was fitted to.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from importlib.metadata import entry_points
 
 from neuronir.dialects.support.errors import NeuronError
@@ -206,13 +208,21 @@ def link_ns(sent: float, core: int, machine: Machine) -> float:
 def with_numbers(machine: Machine, changes: Mapping[str, float]) -> Machine:
     """Return a copy of the machine with other field values, for what-if analysis.
 
-    Raises ValueError if a name is not a numeric field, or if an integer field gets a fraction.
+    Raises ValueError if a name is not a numeric field, if an integer field gets a fraction, and for
+    a value that no machine has: negative, infinite, or zero for anything but a time.
     """
     values: dict[str, float | int] = {}
     for name, value in changes.items():
         known = getattr(machine, name, None)
         if name not in machine.provenance or not isinstance(known, int | float):
-            raise ValueError(f"'{name}' is not a parameter of the machine {machine.name}")
+            known_names = [n for n in machine.provenance if hasattr(machine, n)]
+            near = get_close_matches(name, known_names, 1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise ValueError(f"'{name}' is not a parameter of the machine {machine.name}{hint}")
+        may_be_zero = not known or isinstance(known, bool) or "_ns" in name or "cycles" in name
+        if not (math.isfinite(value) and value >= 0 and (value or may_be_zero)):
+            least = "not negative" if may_be_zero else "positive"
+            raise ValueError(f"'{name}' of the machine {machine.name} must be {least} and finite")
         if isinstance(known, int) and value != int(value):
             raise ValueError(f"'{name}' of the machine {machine.name} must be an integer")
         values[name] = int(value) if isinstance(known, int) else float(value)

@@ -20,11 +20,11 @@ from neuronir.cli.neuron_cc_args import (
     settle,
 )
 from neuronir.cli.neuron_cc_refused import names_of, warnings_of_refusal
-from neuronir.cli.program import OK, USER_ERROR, UsageError, guarded
+from neuronir.cli.program import OK, USER_ERROR, Parser, UsageError, guarded
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.output import make_folder, write_stdout
-from neuronir.frameworks import check_framework
+from neuronir.frontends.frameworks import check_framework
 from neuronir.version import __version__
 
 if TYPE_CHECKING:
@@ -117,9 +117,21 @@ def _guarded(
     )
 
 
+def _parsed(words: Sequence[str]) -> Namespace:
+    """Parse the command line; errors name the options of neuronx-cc."""
+    parser = build_parser()
+    parser.relative = _neuronx_cc
+    return parser.parse_args(normalise(words))
+
+
+def _neuronx_cc() -> Parser:
+    from neuronir.cli import neuronx_cc_args
+
+    return neuronx_cc_args.build_parser()
+
+
 def _main(words: list[str], messages: Messages) -> int:
-    words = with_flags(words, lambda given: build_parser().parse_args(normalise(given)))
-    args = build_parser().parse_args(normalise(words))
+    args = _parsed(with_flags(words, _parsed))
     if args.version:
         write_stdout(version_text())
         return OK

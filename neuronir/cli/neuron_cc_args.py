@@ -25,7 +25,7 @@ from neuronir.cli.values import count, one_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver.phases import PHASES
 from neuronir.driver.precision import Precision, precision_of
-from neuronir.frameworks import FRAMEWORKS, check_framework
+from neuronir.frontends.frameworks import FRAMEWORKS, check_framework
 
 TARGET = "inf1"
 OUTPUT, IR_OUTPUT = "out.neff", "out.mlir"
@@ -53,7 +53,6 @@ def build_parser() -> Parser:
         description="Compile a model for a NeuronCore of Inferentia (Inf1).",
         allow_abbrev=False,
     )
-    parser.relative = _neuronx_cc
     parser.add_argument("--version", "-V", action="store_true", help="print versions and exit")
     _add_level(parser, "warning")
     commands = parser.add_subparsers(dest="command", metavar="<command>", parser_class=Parser)
@@ -66,12 +65,6 @@ def build_parser() -> Parser:
     for command in (compile_, operators):
         _add_level(command, argparse.SUPPRESS)
     return parser
-
-
-def _neuronx_cc() -> Parser:
-    from neuronir.cli import neuronx_cc_args
-
-    return neuronx_cc_args.build_parser()
 
 
 def _add_level(p: argparse.ArgumentParser, default: str) -> None:

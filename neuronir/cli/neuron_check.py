@@ -8,9 +8,10 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from neuronir.cli.bindings_args import add_bindings, bindings_of
+from neuronir.cli.neuronx_cc_args import ALIASES
 from neuronir.cli.program import INTERNAL, OK, USER_ERROR, Parser, UsageError, guarded
 from neuronir.dialects.support.diagnostics import Message, handling
-from neuronir.dialects.support.output import write_stdout
+from neuronir.dialects.support.output import check_outputs, write_stdout
 from neuronir.driver.check import Report, check_model
 from neuronir.driver.options import CompileOptions
 from neuronir.targets.registry import own_targets
@@ -68,7 +69,7 @@ def build_parser() -> Parser:
     group.add_argument(
         "--inputs",
         metavar="FILE.npz",
-        help="inputs for --accuracy and --localize (default: random values)",
+        help="inputs for --localize, and for --accuracy (default there: random values)",
     )
     group.add_argument(
         "--auto-cast",
@@ -88,12 +89,14 @@ def _main(words: list[str]) -> int:
 
     args = build_parser().parse_args(words)
     options = CompileOptions(bindings=bindings_of(args), framework=args.framework)
+    args.target = args.target and [ALIASES.get(name, name) for name in args.target]
+    check_outputs(args.first)
     if args.localize:
+        _refuse_with(args, "--localize", "operators_only", "show_names", "json")
         from neuronir.cli.neuron_check_localize import localized
 
         return localized(args, options)
-    if args.auto_cast or args.first:
-        raise UsageError("--auto-cast and --first need --localize")
+    _check_uses(args)
     if args.accuracy:
         return _accuracy(args, options)
     try:
@@ -105,6 +108,23 @@ def _main(words: list[str]) -> int:
         return INTERNAL if failure.internal else USER_ERROR
     write_stdout(json_text(report) if args.json else table_text(report, args.show_names))
     return OK if any(report.supported(target) for target in report.targets) else USER_ERROR
+
+
+def _check_uses(args: Namespace) -> None:
+    """Raise UsageError for options that would have no effect without others, or with them."""
+    if args.auto_cast or args.first:
+        raise UsageError("--auto-cast and --first need --localize")
+    if not args.accuracy and (args.inputs or args.weights):
+        raise UsageError("--inputs and --weights need --accuracy or --localize")
+    if args.accuracy:
+        _refuse_with(args, "--accuracy", "operators_only", "show_names")
+
+
+def _refuse_with(args: Namespace, option: str, *others: str) -> None:
+    for other in others:
+        if getattr(args, other):
+            flag = other.replace("_", "-")
+            raise UsageError(f"--{flag} cannot be combined with {option}")
 
 
 def _accuracy(args: Namespace, options: CompileOptions) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from neuronir.cli.bindings_args import add_bindings, bindings_of
 from neuronir.cli.cc_args import add_optlevel, add_user_passes
+from neuronir.cli.neuronx_cc_args import ALIASES
 from neuronir.cli.program import INTERNAL, OK, USER_ERROR, Parser, UsageError, guarded
 from neuronir.cli.values import count
 from neuronir.dialects.support.diagnostics import Message, handling
@@ -99,6 +100,7 @@ def _main(words: list[str]) -> int:
     from neuronir.explore.record import explore
 
     args = build_parser().parse_args(words)
+    args.target = ALIASES.get(args.target, args.target)
     phases = _phases(args)
     check_outputs(args.html)
     terminal = args.html is None and not args.list

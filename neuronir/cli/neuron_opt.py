@@ -244,7 +244,7 @@ def _check_format(args: Namespace, registry: Registry) -> None:
 def _make_job(args: Namespace, registry: Registry, text: str, name: str) -> Job:
     if args.passes is not None and args.pipeline is not None:
         raise UsageError("give --passes or --pipeline, not both")
-    pipeline = f"@{args.pipeline}" if args.pipeline else args.passes or ""
+    pipeline = f"@{args.pipeline.removeprefix('@')}" if args.pipeline else args.passes or ""
     verify_each = args.verify_each in ("1", "true")
     if args.run_reproducer:
         if pipeline:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from xdsl.passes import ModulePass, get_pass_option_infos
 
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.pipeline import parse_pipeline, pipeline_text
+from neuronir.pipeline import parse_pipeline, pipeline_text, suggest
 from neuronir.registry import Registry
 from neuronir.targets.registry import get_target, list_targets
 
@@ -89,7 +89,9 @@ def list_pipelines(registry: Registry) -> str:
 def help_pass(registry: Registry, name: str) -> str:
     """Return the description of a pass, and its options with type and default."""
     if name not in registry.passes:
-        raise NeuronError("NIR_PIPELINE", f"unknown pass '{name}'", help="see --list-passes")
+        raise NeuronError(
+            "NIR_PIPELINE", f"unknown pass '{name}'", help=suggest(name, registry.passes)
+        )
     pass_type = registry.passes[name]()
     lines = [f"{name} (from {registry.owners[f'pass {name}']})", ""]
     text = inspect.getdoc(pass_type) or ""

@@ -121,8 +121,9 @@ def _run(args: Namespace) -> int:
         raise UsageError(
             "--set and --cores-active are about time: they cannot be combined with --no-timing"
         )
-    if args.weights and not args.model:
-        raise UsageError("--weights needs --model")
+    for option in ("weights", "input_shape", "io_config", "signature"):
+        if getattr(args, option) and not args.model:
+            raise UsageError(f"--{option.replace('_', '-')} needs --model")
     if not args.expect and (args.rtol is not None or args.atol is not None):
         raise UsageError("--rtol and --atol need --expect")
     if args.check_races and args.dma != "eager":

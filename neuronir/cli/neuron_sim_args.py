@@ -2,6 +2,7 @@
 
 import argparse
 
+from neuronir.cli.bindings_args import add_bindings
 from neuronir.cli.neuron_sim_sweep_args import add_sweep
 from neuronir.cli.program import Parser
 from neuronir.cli.values import count, quantity
@@ -93,6 +94,7 @@ def _add_run(p: argparse.ArgumentParser) -> None:
         help="original model: also compare with the interpreter at the same roundings",
     )
     g.add_argument("--weights", metavar="W.npz", help="weights that were bound during the compile")
+    add_bindings(g)
     g.add_argument(
         "--max-iterations",
         type=count(1),

@@ -70,13 +70,14 @@ def _compile_report(args: Namespace, run: Run) -> Report:
     """Compare with the interpreter on the model, as hlo-auto-cast makes it with the options of the
     program, and that with the model.
     """
+    from neuronir.cli.bindings_args import bindings_of
     from neuronir.cli.cc_compile import load_weights
     from neuronir.driver.judge import arguments_of, judge_compile
     from neuronir.driver.specification import specified_as
 
     entries = load_npz(args.inputs) if args.inputs is not None else {}
     weights = load_weights(args.weights) if args.weights is not None else {}
-    specification = specified_as(run.program, args.model, weights)
+    specification = specified_as(run.program, args.model, weights, bindings_of(args))
     try:
         arguments = arguments_of(specification.lowered, {**entries, **weights})
     except KeyError as error:

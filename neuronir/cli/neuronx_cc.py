@@ -2,15 +2,16 @@
 
 import platform
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 
 from neuronir.cli.cc_args import with_flags
 from neuronir.cli.cc_messages import Messages
 from neuronir.cli.neuronx_cc_args import build_parser, normalise
 from neuronir.cli.neuronx_cc_compile import compile_args, guard
-from neuronir.cli.program import OK, UsageError
+from neuronir.cli.program import OK, Parser, UsageError
 from neuronir.dialects.support.output import write_stdout
-from neuronir.frameworks import check_framework
+from neuronir.frontends.frameworks import check_framework
 from neuronir.version import __version__
 
 
@@ -20,9 +21,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     return guard(lambda words: _main(words, messages), messages, argv)
 
 
+def _parsed(words: Sequence[str]) -> Namespace:
+    """Parse the command line; errors name the options of neuron-cc."""
+    parser = build_parser()
+    parser.relative = _neuron_cc
+    return parser.parse_args(normalise(words))
+
+
+def _neuron_cc() -> Parser:
+    from neuronir.cli import neuron_cc_args
+
+    return neuron_cc_args.build_parser()
+
+
 def _main(words: list[str], messages: Messages) -> int:
-    words = with_flags(words, lambda given: build_parser().parse_args(normalise(given)))
-    args = build_parser().parse_args(normalise(words))
+    args = _parsed(with_flags(words, _parsed))
     if args.version:
         write_stdout(version_text())
         return OK

@@ -26,7 +26,7 @@ from neuronir.cli.program import Parser
 from neuronir.cli.values import count, one_of, some_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver.precision import CAST_TYPES, EXACT, Precision, precision_of
-from neuronir.frameworks import FRAMEWORKS, check_framework
+from neuronir.frontends.frameworks import FRAMEWORKS, check_framework
 
 MODEL_TYPES = ("generic", "transformer", "unet-inference", "transformer-inference", "cnn-training")
 
@@ -69,7 +69,6 @@ def build_parser() -> Parser:
         description="Compile a model for a NeuronCore.",
         allow_abbrev=False,
     )
-    parser.relative = _neuron_cc
     parser.add_argument("--version", action="store_true", help="print versions and exit")
     commands = parser.add_subparsers(dest="command", metavar="<command>", parser_class=Parser)
     _add_compile(commands.add_parser("compile", help="compile a model", allow_abbrev=False))
@@ -78,12 +77,6 @@ def build_parser() -> Parser:
     )
     operators.add_argument("--framework", default="XLA", metavar="NAME", help=", ".join(FRAMEWORKS))
     return parser
-
-
-def _neuron_cc() -> Parser:
-    from neuronir.cli import neuron_cc_args
-
-    return neuron_cc_args.build_parser()
 
 
 def _add_compile(p: argparse.ArgumentParser) -> None:
@@ -170,7 +163,9 @@ def precision(args: argparse.Namespace) -> Precision:
     if order and order[-1] in ("fast_math", "fp32_cast"):
         return precision_of(args.fast_math or (), args.fp32_cast)
     mode = "matmult" if args.auto_cast == "matmul" else args.auto_cast
-    return Precision(mode, args.auto_cast_type, EXACT)
+    # Without casts, the type has no meaning, and fp8 is not refused.
+    cast_type = "bf16" if mode == "none" else args.auto_cast_type
+    return Precision(mode, cast_type, EXACT)
 
 
 def remarks(args: argparse.Namespace) -> list[str]:

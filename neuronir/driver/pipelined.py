@@ -78,8 +78,9 @@ def compile_pipelined(
     cuts = cutter.balanced()
     if cuts.stages < cores:
         warning(
-            f"--neuroncore-pipeline-cores {cores}: the network is cut into {cuts.stages} stages, "
-            "of which the slowest would not be faster with more cores; "
+            f"The requested number of neuroncore-pipeline-cores ({cores}) may not be suitable for "
+            f"this network: it is cut into {cuts.stages} stages, of which the slowest would not be "
+            "faster with more cores; "
             f"by the rule 4 * round(weights / 2e7) it is made for {cutter.rule()}"
         )
     return cutter.result(cuts)

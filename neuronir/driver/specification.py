@@ -22,8 +22,11 @@ from neuronir.driver.dumper import Watcher
 from neuronir.driver.options import CompileOptions
 from neuronir.driver.precision import EXACT
 from neuronir.driver.result import CompiledResult
+from neuronir.frontends.bindings import Bindings
 from neuronir.passes.hlo.auto_cast import HloAutoCastPass
 from neuronir.passes.hlo.unroll_while import HloUnrollWhilePass
+
+_NO_BINDINGS = Bindings()
 
 Compile = Callable[[CompileOptions], CompiledResult]
 """Compiles one model with given options."""
@@ -79,7 +82,9 @@ def spans_of_passes(compile_: Compile, options: CompileOptions) -> list[list[Mad
     return recorder.spans()
 
 
-def specified_as(program: Program, path: str, weights: Mapping[str, Array]) -> Specification:
+def specified_as(
+    program: Program, path: str, weights: Mapping[str, Array], bindings: Bindings = _NO_BINDINGS
+) -> Specification:
     """Return the specification of the model in a file, compiled with the options of `program`.
 
     Raises NIR_DRV010 if the program was made from another model, or with other weights.
@@ -90,6 +95,7 @@ def specified_as(program: Program, path: str, weights: Mapping[str, Array]) -> S
         auto_cast_type=cast_type or "bf16",
         relayout=program.metadata.get("relayout", EXACT),
         weights=weights,
+        bindings=bindings,
     )
     found = specify(partial(compile_file, path, program.machine), options)
     for key, attribute, what in (

@@ -14,8 +14,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array
-from neuronir.frameworks import check_framework
 from neuronir.frontends.bindings import Bindings
+from neuronir.frontends.frameworks import check_framework
 
 
 @dataclass

@@ -326,7 +326,7 @@ def test_more_cores_than_an_instance_has(
     assert neuron_cc.main([*words, "--neuroncore-pipeline-cores", "65"]) == 1
     assert "the largest instance of inf1 has 64 cores" in capsys.readouterr().err
     assert neuron_cc.main([*words, "--num-neuroncores", "64"]) == 0
-    assert "the network is cut into" in capsys.readouterr().err
+    assert "it is cut into" in capsys.readouterr().err
 
 
 def test_programs_at_once_share_the_memory_of_a_chip(
