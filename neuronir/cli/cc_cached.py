@@ -48,7 +48,10 @@ _PIECE = 1 << 20
 
 @dataclass
 class Keeper:
-    """Stores one compile in the cache; knows its entry and the files that it reads."""
+    """Stores one compile in the cache; knows its entry and the files that it reads.
+
+    `requested` says that the user names the cache, and so hears if it cannot be written.
+    """
 
     cache: Store
     key: Key
@@ -57,6 +60,7 @@ class Keeper:
     messages: Messages
     files: Sequence[str] = ()
     retry: bool = False
+    requested: bool = False
     readings: Readings = field(default_factory=Readings)
 
     def answer(self, output: str) -> int | None:
@@ -137,7 +141,9 @@ class Keeper:
             if not written:
                 result.write(output)  # an error that is not the cache's comes again
             why = error.message if isinstance(error, NeuronError) else str(error)
-            self.messages.say("info", f"the result was not kept in the cache: {why}")
+            changed = isinstance(error, Changed)
+            level = "warning" if self.requested and not changed else "info"
+            self.messages.say(level, f"the result was not kept in the cache: {why}")
 
 
 def keeper_of(args: Namespace, messages: Messages) -> Keeper | None:
@@ -220,6 +226,7 @@ def _keeper(args: Namespace, messages: Messages, cache: Store) -> Keeper:
         messages,
         list(_model_files(args.model[0], args.framework.upper()).values()),
         retry=args.retry_failed_compilation,
+        requested=args.cache_dir is not None,
     )
 
 

@@ -87,7 +87,9 @@ def read_input(path: str, frontend: str | None, *, text: bool = False) -> Chunk:
     if frontend is None and suffix not in ("mlir", "hlo"):
         # HLO text always starts with its module header, perhaps after comments.
         opening = re.sub(r"\A(?:\s+|//[^\n]*\n|/\*.*?\*/)*", "", source[:4096], flags=re.DOTALL)
-        suffix = "hlo" if opening.startswith("HloModule") else "mlir"
+        # Nothing at all has a coded error there, too.
+        is_hlo = opening.startswith("HloModule") or (text and not opening)
+        suffix = "hlo" if is_hlo else "mlir"
         if text and suffix == "mlir" and kind_of_file(path) is not None:
             raise NeuronError("NIR_INPUT", f"'{path}' is neither HLO nor StableHLO text")
     if frontend is None and suffix == "mlir" and is_stablehlo(source):

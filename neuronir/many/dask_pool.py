@@ -140,6 +140,7 @@ def remote_pool(addresses: Sequence[str], memory: int | None = None) -> Iterator
         clients = []
         for address in addresses:
             try:
+                _check_address(address)
                 client = Client(address, timeout=_CONNECT_S, set_as_default=False)
             except (OSError, TimeoutError, ValueError) as error:
                 why = " ".join(str(error).split())
@@ -151,6 +152,15 @@ def remote_pool(addresses: Sequence[str], memory: int | None = None) -> Iterator
             stack.callback(_quietly, client.close)
             clients.append(client)
         yield DaskPool(clients, memory)
+
+
+def _check_address(address: str) -> None:
+    """Raise ValueError for an address without a port: Dask leaves a broken client for it."""
+    from distributed.comm.addressing import parse_address, parse_host_port
+
+    scheme, place = parse_address(address)
+    if scheme in ("tcp", "tls"):
+        parse_host_port(place)
 
 
 def _require_dask() -> None:

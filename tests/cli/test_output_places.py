@@ -77,6 +77,12 @@ def test_neuron_sim_tells_before_it_runs(words: str, capsys: pytest.CaptureFixtu
     assert "[NIR_OUTPUT] cannot write '" in err
 
 
+def test_a_requested_cache_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compiling("--cache-dir", "file/cache") == 0
+    assert Path("out.neff").exists()
+    assert "warning: the result was not kept in the cache: " in capsys.readouterr().err
+
+
 def test_ir_is_not_written_to_a_file_named_neff() -> None:
     assert compiling("--compile-to", "hlo") == 0
     assert not Path("out.neff").exists()

@@ -1,5 +1,6 @@
 """Bindings (--io-config, --input-shape, --signature) and --framework that do not fit the model."""
 
+import io
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,14 @@ def test_an_unknown_output_of_an_onnx_model(capsys: pytest.CaptureFixture[str]) 
     err = capsys.readouterr().err
     assert "[NIR_ONNX007] the model has no output 'nope'" in err
     assert "its outputs: 'y'" in err
+
+
+def test_empty_input_has_a_code(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\n")))
+    assert neuron_cc.main(["compile", "-", "--framework", "XLA"]) == 1
+    assert "error: [NIR_HLO001] unexpected end of the text" in capsys.readouterr().err
 
 
 def test_an_io_config_that_is_a_list(capsys: pytest.CaptureFixture[str]) -> None:

@@ -143,6 +143,20 @@ def test_two_clusters_of_which_one_ends() -> None:
     assert len(first) == 2
 
 
+def test_an_address_without_a_port_leaves_nothing_broken(tmp_path: Path) -> None:
+    """Dask's client for it complained with a traceback when it was collected."""
+    code = """
+from neuronir.cli import neuron_sim
+raise SystemExit(neuron_sim.main(["sweep", "m.hlo", "--scheduler", "foo"]))
+"""
+    (tmp_path / "m.hlo").write_text("HloModule m")
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "[NIR_MANY002] there is no Dask scheduler at 'foo'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_address_without_a_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("neuronir.many.dask_pool._CONNECT_S", 0.2)
     with pytest.raises(NeuronError, match="NIR_MANY002.*tcp://127.0.0.1:1'"):
