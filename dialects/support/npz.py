@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.inputs import open_input
+from neuronir.dialects.support.output import help_for_url, input_error
 from neuronir.dialects.support.stored import is_stored, read_stored
 
 Array = NDArray[Any]
@@ -76,7 +77,10 @@ def load_npz(path: str | Path) -> dict[str, Array]:
                 )
             return _entries(archive, file.fileno())
     except FileNotFoundError as error:
-        raise NeuronError("NIR_NPZ004", f"{path} does not exist") from error
+        help = help_for_url(str(path))
+        raise NeuronError("NIR_NPZ004", f"{path} does not exist", help=help) from error
+    except (PermissionError, IsADirectoryError) as error:
+        raise input_error(path, error) from error
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         # Data that numpy takes for a pickle is usually a file of another kind.
         reason = "it holds no arrays" if "pickle" in str(error) else error

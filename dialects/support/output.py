@@ -169,7 +169,15 @@ def output_error(path: str | os.PathLike[str], error: OSError) -> NeuronError:
 
 def input_error(path: str | os.PathLike[str], error: OSError) -> NeuronError:
     """Return the user error for a file that cannot be read."""
-    return NeuronError("NIR_INPUT", f"cannot read '{os.fspath(path)}': {error.strerror or error}")
+    name = os.fspath(path)
+    return NeuronError(
+        "NIR_INPUT", f"cannot read '{name}': {error.strerror or error}", help=help_for_url(name)
+    )
+
+
+def help_for_url(name: str) -> str | None:
+    """Return advice for the name of a file that is a URL."""
+    return "download the file, and pass its path" if "://" in name else None
 
 
 def write_stdout(text: str) -> None:

@@ -38,6 +38,9 @@ from neuronir.frontends.models import (
     read_model,
 )
 
+_OF_FORMAT = ("NIR_INPUT", "NIR_ONNX001", "NIR_TF001")
+"""Errors of a file that does not have the format of its framework."""
+
 _SPLIT = re.compile(r"^// -----[^\S\n]*\n?", re.MULTILINE)
 
 
@@ -106,7 +109,9 @@ def read_of_framework(path: str, framework: str | None, *, as_ir: bool = False) 
         return read_input(path, None if as_ir else kind, text=text)
     except NeuronError as error:
         looks = framework_of_file(path)
-        if looks is None or framework is None or looks == framework.upper():
+        cause = error.__cause__
+        unread = isinstance(cause, OSError) and not isinstance(cause, IsADirectoryError)
+        if looks in (None, (framework or "").upper()) or error.code not in _OF_FORMAT or unread:
             raise
         raise NeuronError(
             error.code,

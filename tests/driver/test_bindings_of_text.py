@@ -134,6 +134,31 @@ def test_an_unknown_output_of_an_onnx_model(capsys: pytest.CaptureFixture[str]) 
     assert "its outputs: 'y'" in err
 
 
+def test_the_hint_is_for_files_that_were_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert neuron_cc.main(["compile", "none.hlo", "--framework", "ONNX"]) == 1
+    assert "--framework" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["s3://bucket/m.hlo"],
+        ["m.hlo", "--io-config", "https://example.com/io.json"],
+        ["m.hlo", "--weights", "https://example.com/w.npz"],
+    ],
+)
+def test_a_url_is_not_a_missing_file(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert neuron_cc.main(["compile", *words, "--framework", "XLA"]) == 1
+    assert "help: download the file" in capsys.readouterr().err
+
+
+def test_a_folder_is_no_npz_file(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("folder").mkdir()
+    words = ["m.hlo", "--framework", "XLA", "--weights", "folder"]
+    assert neuron_cc.main(["compile", *words]) == 1
+    assert "[NIR_INPUT] cannot read 'folder': Is a directory" in capsys.readouterr().err
+
+
 def test_empty_input_has_a_code(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
