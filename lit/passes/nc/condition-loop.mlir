@@ -47,7 +47,7 @@
 // VALUES: 0.61035{{.*}} 0.61035
 // ENDLESS: error: [NIR_SIM036] a loop has not ended after 50 iterations
 // ENDLESS: help: its condition may never become false for these inputs; neuron-sim run has --max-iterations
-// USAGE: --max-iterations 0: a loop may have one iteration
+// USAGE: --max-iterations: '0' is not a whole number from 1
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "x" : "input" memref<128x64xf32, #nc.space<"hbm">> index 0
