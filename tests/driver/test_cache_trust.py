@@ -343,4 +343,4 @@ def test_pipe_is_read_once(model: Path) -> None:
 def test_folder_that_cannot_be_written(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     expected = fresh(model)
     assert compiled(model, "--cache-dir", "/proc/no/cache") == expected
-    assert "the result was not kept in the cache" in capsys.readouterr().out
+    assert "the result was not kept in the cache" in capsys.readouterr().err
