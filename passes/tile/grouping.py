@@ -1,8 +1,8 @@
 """Choose groups: neighbours are fused if that is estimated to be faster.
 
-Initially every op is a group. Values are then visited in the order of the bytes of traffic that a
-fusion of their producers and readers saves. Two groups are fused if their axes are compatible, a
-tile of the result fits, and the fused group takes less time than both.
+Initially every op, or chain of elementwise ops, is a group. Values are then visited in the order of
+the bytes of traffic that a fusion of their producers and readers saves. Two groups are fused if
+their axes are compatible, a tile of the result fits, and the fused group takes less time than both.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from itertools import combinations
 from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
 from neuronir.passes.tile.group import (
     Group,
     Loop,
@@ -85,6 +86,7 @@ class Grouping:
         self.groups = GroupOrder(self.nodes)
         self.opaque = frozenset(op for op in self.nodes if whole(op))
         members = self.groups.members
+        self._chains()
         edges: list[tuple[int, int, Operation, Operation]] = []
         for op in self.nodes:
             for v in op.operands:
@@ -102,6 +104,32 @@ class Grouping:
         found = dict.fromkeys(members.values())
         groups = [self._group(ops) for ops in found]
         return self._sorted(groups)
+
+    def _chains(self) -> None:
+        """Fuse elementwise ops of one shape with the only reader of their result, if they fit.
+
+        That always saves a value, and fusing long chains op by op takes long.
+        """
+        chains: dict[Operation, list[Operation]] = {}
+        for op in self.nodes:
+            chains[op] = [op]
+            if not self._is_chained(op):
+                continue
+            for v in op.operands:
+                maker = v.owner
+                if not isinstance(maker, Operation) or not self._is_chained(maker):
+                    continue
+                if v.has_one_use() and shape_of(v) == shape_of(op.results[0]):
+                    chains[op] = [*chains.pop(maker), *chains[op]]
+        for chain in chains.values():
+            ops = frozenset(chain)
+            if 1 < len(ops) <= MANY_OPS and self.best(ops) is not None:
+                parts = [self.groups.members[op] for op in sorted(ops, key=self.order.__getitem__)]
+                self.groups.fuse(parts, ops)
+
+    def _is_chained(self, op: Operation) -> bool:
+        known = op in self.groups.members and op not in self.again and op not in self.opaque
+        return known and op.name in ELEMENTWISE
 
     def _group(self, ops: frozenset[Operation]) -> Group:
         best = self.best(ops)
