@@ -6,13 +6,8 @@ import pytest
 
 from neuronir.cli import neuron_cc, neuronx_cc, start
 from neuronir.cli.program import INTERNAL, USER_ERROR
+from tests.cli.small_models import enter
 
-ADD = """HloModule add
-ENTRY main {
-  x = f32[4,8] parameter(0)
-  ROOT r = f32[4,8] add(x, x)
-}
-"""
 PASSES = """
 import errno
 from xdsl.passes import ModulePass
@@ -43,10 +38,7 @@ g (float[2, 3] x) => (float[2, 3] y)
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a model and passes, in which the programs run."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("NEURON_COMPILE_CACHE_URL", "")
-    (tmp_path / "m.hlo").write_text(ADD)
-    (tmp_path / "m.onnxtxt").write_text(UNKNOWN)
+    enter(tmp_path, monkeypatch, UNKNOWN)
     (tmp_path / "passes.py").write_text(PASSES)
     return tmp_path
 

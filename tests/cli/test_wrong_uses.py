@@ -8,31 +8,13 @@ import pytest
 from neuronir.cli import neuron_cc, neuron_check, neuron_opt, neuron_sim, neuronx_cc
 from neuronir.cli.program import USAGE, USER_ERROR
 from neuronir.dialects.support.npz import npz_bytes
-
-ADD = """HloModule add
-ENTRY main {
-  x = f32[4,8] parameter(0)
-  y = f32[4,8] parameter(1)
-  ROOT r = f32[4,8] add(x, y)
-}
-"""
-DENSE = """< ir_version: 10, opset_import: ["" : 20] >
-dense (float[n, 3] x) => (float[n, 2] y)
-< float[3, 2] w = {1, 0, -1, 0.5, 0.5, 0} >
-{
-  h = MatMul (x, w)
-  y = Relu (h)
-}
-"""
+from tests.cli.small_models import enter
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with models and arrays, in which the programs run."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("NEURON_COMPILE_CACHE_URL", "")
-    (tmp_path / "m.hlo").write_text(ADD)
-    (tmp_path / "m.onnxtxt").write_text(DENSE)
+    enter(tmp_path, monkeypatch)
     array = np.ones((4, 8), np.float32)
     (tmp_path / "y.npz").write_bytes(npz_bytes({"arg1": array}))
     (tmp_path / "xy.npz").write_bytes(npz_bytes({"arg0": array, "arg1": array}))
