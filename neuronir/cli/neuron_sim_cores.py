@@ -23,7 +23,7 @@ from neuronir.targets.simulator.together import Together, time_together
 
 def run_stages(args: Namespace, pipeline: Pipeline, machine: Machine, timed: Machine) -> int:
     """Run a pipeline with values, with timing, or both; return 1 if results differ."""
-    _refuse(args, "a pipeline", "model", "trace", "html", "cores", "check_races", "check_nan")
+    _refuse(args, "a pipeline", "trace", "html", "cores", "check_races", "check_nan")
     if args.expect and args.rtol is None and args.atol is None:
         raise UsageError("--expect of a pipeline needs --rtol or --atol")
     if len(pipeline.stages) > machine.cores:
