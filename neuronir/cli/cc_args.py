@@ -117,8 +117,8 @@ def add_shared(p: argparse.ArgumentParser, no_effect: Sequence[NoEffect]) -> Non
             g.add_argument(*option.flags, action="store_true", help=f"no effect: {option.why}")
         else:
             nargs = None if option.values == 1 else option.values
-            text = f"no effect: {option.why}"
-            g.add_argument(*option.flags, nargs=nargs, type=option.type, metavar="VALUE", help=text)
+            why = f"no effect: {option.why}"
+            g.add_argument(*option.flags, nargs=nargs, type=option.type, metavar="VALUE", help=why)
 
 
 class Ordered(argparse.Action):
@@ -152,9 +152,9 @@ def add_neuron_cc_precision(g: argparse._ArgumentGroup) -> None:
     )
 
 
-def _keywords(text: str) -> list[str]:
+def _keywords(value: str) -> list[str]:
     """Return the keywords of --fast-math."""
-    words = text.split()
+    words = value.split()
     if not words:
         raise argparse.ArgumentTypeError("expected a keyword")
     try:

@@ -163,9 +163,7 @@ def precision(args: argparse.Namespace) -> Precision:
     if order and order[-1] in ("fast_math", "fp32_cast"):
         return precision_of(args.fast_math or (), args.fp32_cast)
     mode = "matmult" if args.auto_cast == "matmul" else args.auto_cast
-    # Without casts, the type has no meaning, and fp8 is not refused.
-    cast_type = "bf16" if mode == "none" else args.auto_cast_type
-    return Precision(mode, cast_type, EXACT)
+    return Precision(mode, args.auto_cast_type, EXACT)
 
 
 def remarks(args: argparse.Namespace) -> list[str]:

@@ -92,7 +92,7 @@ def _product_of(dot: Operation, chosen: tuple[int, ...]) -> _Product | None:
         return None
     lhs, rhs = (ints(dot, f"{side}_contracting_dims") for side in ("lhs", "rhs"))
     last = len(shape(dot.results[0])) - 1
-    if len(lhs) != 1 or ints(dot, "lhs_batching_dims") or chosen not in ((0,), (last,)):
+    if len(lhs) != 1 or ints(dot, "lhs_batch_dims") or chosen not in ((0,), (last,)):
         return None
     sides = [(dot.operands[0], lhs[0]), (dot.operands[1], rhs[0])]
     (x, inner), (table, depth) = sides if chosen == (last,) else sides[::-1]

@@ -110,3 +110,23 @@ def test_where_the_products_need_not_be_stored(
     module = program(text.replace("WORDS", str(words)))
     run_passes(module, "hlo-gather-products,hlo-dce")
     assert ("multiply" in opcodes(module)) == rewritten
+
+
+BATCHES = """ENTRY main {
+  x = f32[4,600,3] parameter(0)
+  y = f32[4,3] parameter(1)
+  i = s32[4,1] parameter(2)
+  d = f32[4,600] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2},
+    rhs_contracting_dims={1}
+  ROOT g = f32[4] gather(d, i), offset_dims={}, collapsed_slice_dims={1}, start_index_map={1},
+    operand_batching_dims={0}, start_indices_batching_dims={0}, index_vector_dim=1,
+    slice_sizes={1,1}
+}
+"""
+
+
+def test_a_dot_with_a_batch_has_no_table() -> None:
+    """Each vector of the batch has products of its own: y has no row for a word."""
+    module = program(BATCHES)
+    run_passes(module, "hlo-gather-products,hlo-dce")
+    assert opcodes(module) == ["dot", "gather"]

@@ -27,8 +27,7 @@ from tests.differential.second.oracle import values
 from tests.differential.second.program import Array, Program
 from tests.differential.small_room import small_room
 
-SLOW = 30.0
-"""Processor seconds within which every program must compile."""
+SLOW = 20.0
 _CASTS = {"none": 0.0, "matmult": 2.0**-8}
 
 
