@@ -12,10 +12,14 @@ from neuronir.cli import start
 from neuronir.dialects.support.output import atomic_write
 
 _HEEDED = """
-import signal
+import signal, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
 for number in (signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.SIG_DFL)
+
+def wait():  # in short steps: a signal just before a sleep is only heeded after it
+    for _ in range(600):
+        time.sleep(0.1)
 """
 """A process takes over what its parent ignores, as one started with nohup does."""
 _WRITES = """
@@ -26,7 +30,7 @@ from neuronir.dialects.support.output import atomic_write
 def pieces():
     yield b"half"
     print("writing", flush=True)
-    time.sleep(60)
+    wait()
 
 def main():
     from neuronir.cli.program import guarded
@@ -42,9 +46,9 @@ from neuronir.cli import start
 def main_of(module):
     print("importing", flush=True)
     try:
-        time.sleep(60)
+        wait()
     except BaseException:  # as some imports do
-        time.sleep(60)
+        wait()
 
 start._main_of = main_of
 sys.exit(start.neuron_opt())
