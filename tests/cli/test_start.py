@@ -133,7 +133,7 @@ def test_part_of_a_killed_process_goes_at_the_next_write(tmp_path: Path) -> None
 
 def test_part_of_a_living_process_stays(tmp_path: Path) -> None:
     output = tmp_path / "x.neff"
-    words = [sys.executable, "-c", _WRITES, str(output)]
+    words = [sys.executable, "-c", _HEEDED + _WRITES, str(output)]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stdout.readline()
         atomic_write(output, "whole")
