@@ -46,6 +46,27 @@ def unrecorded() -> Iterator[None]:
             _gains = wanted
 
 
+@contextmanager
+def collected(counts: Counter[tuple[str, str]]) -> Iterator[None]:
+    """Add what is recorded inside this block to `counts`, and not to the counts of the process."""
+    with _LOCK:
+        before = Counter(_COUNTS)
+        _COUNTS.clear()
+    try:
+        yield
+    finally:
+        with _LOCK:
+            counts.update(_COUNTS)
+            _COUNTS.clear()
+            _COUNTS.update(before)
+
+
+def add(counts: Counter[tuple[str, str]]) -> None:
+    """Add collected counts to those of the process."""
+    with _LOCK:
+        _COUNTS.update(counts)
+
+
 def snapshot() -> dict[str, dict[str, int]]:
     """Return the counts so far as `{pass name: {key: count}}`, in alphabetical order."""
     with _LOCK:

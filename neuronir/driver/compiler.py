@@ -1,5 +1,6 @@
 """Run the phases of a compile, with checks in between."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -34,7 +35,7 @@ from neuronir.driver.phases import (
     pipeline_of,
 )
 from neuronir.driver.reproducer import write_reproducer
-from neuronir.driver.result import CompiledResult, encoding_of
+from neuronir.driver.result import CompiledResult, Unordered, encoding_of
 from neuronir.driver.same_tiles import TiledPrograms
 from neuronir.driver.source import PHASE_ATTRIBUTE, Source, with_bindings
 from neuronir.driver.timer import Timer
@@ -42,6 +43,7 @@ from neuronir.driver.too_slow import check_work, first_limit_ns
 from neuronir.driver.user_passes import UserPasses, UserPassFailure
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.models import Model
+from neuronir.passes import statistics
 from neuronir.passes.hlo.legality import register_legality
 from neuronir.passes.nc.borders import Borders
 from neuronir.pipeline import parse_pipeline
@@ -49,6 +51,7 @@ from neuronir.registry import Registry
 from neuronir.targets.encoding.encoding import check_registers
 from neuronir.targets.encoding.from_ir import program_from_module
 from neuronir.targets.registry import TargetLike, get_target, legality_for
+from neuronir.targets.simulator.timing import simulate_timing
 
 
 def compile_file(path: str, target: str, options: CompileOptions | None = None) -> CompiledResult:
@@ -210,11 +213,9 @@ class _Compile:
                     result.program = self.binary(module)
                 else:
                     text = (pipelines or {}).get(phase) or self.pipeline(phase, tiled=tiled)
-                    orders = orders_of(self.target, self.options.optlevel)
-                    if phase == "ordered" and len(orders) > 1:
-                        with step.step("(orders)"):
-                            machine = self.target.machine
-                            text = fastest_order(module, orders, self.ordered, machine)
+                    searched = len(self.orders) > 1 and "ordered" not in (pipelines or {})
+                    if phase == "ordered" and searched:
+                        text = self.fastest_order(module, step)
                     passes = parse_pipeline(text, self.registry.passes, self.registry.pipelines)
                     done.append((text, passes))
                     rebuild = load or self.load
@@ -249,10 +250,10 @@ class _Compile:
         ) -> CompiledResult:
             copy = self.result(clone(result.module), result.phase)
             try:
-                with holding(copy.messages):
-                    return self.phases(
+                with holding(copy.messages), statistics.collected(copy.counts):
+                    self.phases(
                         copy,
-                        "binary",
+                        "virtual" if len(self.orders) > 1 else "binary",
                         tiled=tiled,
                         pipelines=pipelines,
                         final=final,
@@ -261,6 +262,7 @@ class _Compile:
                         limit_ns=limit_ns,
                         first=first,
                     )
+                return self.first_order(copy, final) if len(self.orders) > 1 else copy
             except UserPassFailure:  # which ends the compile
                 release(copy.messages)
                 raise
@@ -280,9 +282,71 @@ class _Compile:
                     self.phases(result, last, tiled=always)
             raise
         if final:
-            release(chosen.result.messages)
-            return chosen.result
+            best = self.best_order(chosen.result)
+            release(best.messages)
+            statistics.add(best.counts)
+            return best
         return self.phases(result, last, tiled=chosen.tiled, pipelines=chosen.pipelines)
+
+    def first_order(self, result: CompiledResult, final: bool) -> CompiledResult:
+        """Continue an attempt from `virtual` to `binary` in the first of several orders.
+
+        What the others start from is kept. They are tried at once if the first one fails.
+        """
+        module, counts = clone(result.module), Counter(result.counts)
+        start = result.unordered = Unordered(module, counts, tuple(result.messages))
+        try:
+            return self.in_order(result, start.module, self.orders[0], final)
+        except UserPassFailure:
+            raise
+        except RunFailure:
+            result.unordered = None
+            return self.in_order(self.restarted(result, start), start.module, None, final)
+
+    def best_order(self, result: CompiledResult) -> CompiledResult:
+        """Return the result in the fastest order; the first one has been tried."""
+        start, result.unordered = result.unordered, None
+        if start is None or result.program is None:
+            return result
+        time = simulate_timing(result.program, self.target.machine).total_ns
+        with self.options.progress("ordered"), self.timer.step("ordered") as step:
+            order = self.fastest_order(start.module, step, {self.orders[0]: time})
+        if order == self.orders[0]:
+            return result
+        return self.in_order(self.restarted(result, start), start.module, order, True)
+
+    def restarted(self, result: CompiledResult, start: Unordered) -> CompiledResult:
+        """Return a result as it was at the end of phase `virtual`."""
+        self.borders.restart()
+        result.messages[:] = start.messages
+        counts = Counter(start.counts)
+        return replace(result, phase="virtual", module=clone(start.module), counts=counts)
+
+    def in_order(
+        self, result: CompiledResult, start: ModuleOp, order: str | None, final: bool
+    ) -> CompiledResult:
+        """Continue a copy of `start` from `virtual` to `binary` in an order, or in the fastest."""
+        with holding(result.messages), statistics.collected(result.counts):
+            return self.phases(
+                result,
+                "binary",
+                tiled=result.tiled,
+                pipelines=None if order is None else {"ordered": order},
+                final=final,
+                load=lambda: clone(start),
+            )
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """The pipelines of phase `ordered`, of which the fastest one is taken."""
+        return orders_of(self.target, self.options.optlevel)
+
+    def fastest_order(self, module: ModuleOp, timer: Timer, known: Mapping[str, float] = {}) -> str:
+        """Return the fastest order of a module in phase `virtual`; the times in ns of some may be
+        `known`.
+        """
+        with timer.step("(orders)"):
+            return fastest_order(module, self.orders, self.ordered, self.target.machine, known)
 
     def load(self) -> ModuleOp:
         """Return the input, after the user's passes of phase `parsed`."""

@@ -1,6 +1,6 @@
 """Order a program in several ways at level 3, and keep the fastest."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -23,12 +23,13 @@ def fastest_order(
     pipelines: Sequence[str],
     compile_order: Callable[[ModuleOp, str], Program],
     machine: Machine,
+    known: Mapping[str, float] = {},
 ) -> str:
     """Return the pipeline of phase `ordered` with the shortest simulated time.
 
-    Each candidate runs on a copy of `module`, which `compile_order` turns into a program. A failing
-    one is dropped. The first one is returned if all fail or if the module is too large. A compiler
-    bug in an order is reported in a warning.
+    Each candidate runs on a copy of `module`, which `compile_order` turns into a program, unless
+    its time in ns is `known`. A failing one is dropped. The first one is returned if all fail or if
+    the module is too large. A compiler bug in an order is reported in a warning.
     """
     if len(pipelines) == 1:
         return pipelines[0]
@@ -40,13 +41,15 @@ def fastest_order(
     with trying(), statistics.unrecorded():
         for pipeline in pipelines:
             try:
-                program = compile_order(clone(module), pipeline)
+                time = known.get(pipeline)
+                if time is None:
+                    program = compile_order(clone(module), pipeline)
+                    time = simulate_timing(program, machine).total_ns
             except RunFailure as failure:  # a rejection is shown if every order has it
                 if failure.internal:
                     found = failure.diagnostic
                     fault(f"{found.text}; not ordered by {pipeline}", location=found.location)
                 continue
-            time = simulate_timing(program, machine).total_ns
             if time < least:
                 best, least = pipeline, time
     remark(f"of {len(pipelines)} orders the fastest is {best}: {least / 1e3:.1f} us")

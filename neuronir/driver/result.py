@@ -1,6 +1,7 @@
 """Represent the result of a compile: its module, and its program if it is complete."""
 
 import os
+from collections import Counter
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
@@ -15,6 +16,15 @@ from neuronir.targets.encoding.encoding import Encoding, encoding_for
 from neuronir.targets.neff.writer import write_neff
 from neuronir.targets.registry import TargetLike
 from neuronir.version import __version__
+
+
+@dataclass(frozen=True)
+class Unordered:
+    """A module at the end of phase `virtual`, and what the passes recorded and said before."""
+
+    module: ModuleOp
+    counts: Counter[tuple[str, str]]
+    messages: tuple[Message, ...]
 
 
 @dataclass
@@ -32,6 +42,10 @@ class CompiledResult:
     """Whether the module has been through phase `tiled`."""
     messages: list[Message] = field(default_factory=list)
     """Messages of the compile that are held back until the result is chosen."""
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """What the passes of an attempt recorded, which counts if it is chosen."""
+    unordered: "Unordered | None" = None
+    """What the other orders start from, if only the first one has been tried."""
 
     @property
     def parts(self) -> "tuple[CompiledResult, ...]":

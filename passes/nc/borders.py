@@ -49,6 +49,10 @@ class Borders:
         self.checked = False
         self.pending = False  # whether passes after the snapshot have not been checked
 
+    def restart(self) -> None:
+        """Forget the module, before passes on another one."""
+        self.snapshot, self.checked, self.pending = None, False, False
+
     def concern(self, module: ModuleOp) -> bool:
         """Return whether there is anything to check: the module has nc functions."""
         return has_functions(module)

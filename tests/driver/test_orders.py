@@ -7,6 +7,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.support.diagnostics import Message, handling
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompileOptions, compile_file, compile_text, orders
 from neuronir.driver.phases import orders_of
 from neuronir.passes import statistics
@@ -78,3 +79,52 @@ def test_a_fault_of_one_order_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         compile_text(DENSE, "trn1", CompileOptions(optlevel=3, reproducers=False))
     (told,) = [message.text for message in said if message.fault]
     assert "in pass 'nc-schedule': ValueError: planted; not ordered by nc-unroll," in told
+
+
+TILED = """
+HloModule m
+ENTRY main {
+  x = f32[2048,1024] parameter(0)
+  t = f32[1024,2048] transpose(x), dimensions={1,0}
+  y = f32[1024,2048] parameter(1)
+  a = f32[1024,2048] add(t, y)
+  e = f32[1024,2048] exponential(a)
+  ROOT s = f32[1024,2048] subtract(e, y)
+}
+"""
+
+
+def test_paths_are_compared_in_one_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All orders are tried for the path that is chosen, and the counts are those of its result."""
+    order, called = NcSchedulePass.apply, [0]
+
+    def apply(self: NcSchedulePass, ctx: Context, op: ModuleOp) -> None:
+        called[0] += 1
+        order(self, ctx, op)
+
+    monkeypatch.setattr(NcSchedulePass, "apply", apply)
+    statistics.reset()
+    said: list[Message] = []
+    with handling(said.append):
+        result = compile_text(TILED, "trn1", CompileOptions(optlevel=3))
+    assert result.tiled and any("of 3 orders" in message.text for message in said)
+    paths = 2 if any(" us, without it " in message.text for message in said) else 1
+    assert called[0] in (
+        paths + 2,
+        paths + 3,
+    )  # the chosen order is repeated, if another than the first
+    assert "tile-fuse" in statistics.snapshot()
+
+
+def test_other_orders_if_the_first_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    order, called = NcSchedulePass.apply, [0]
+
+    def apply(self: NcSchedulePass, ctx: Context, op: ModuleOp) -> None:
+        called[0] += 1
+        if called[0] <= 2:  # by itself, and among all
+            raise NeuronError("NIR_NC001", "planted")
+        order(self, ctx, op)
+
+    monkeypatch.setattr(NcSchedulePass, "apply", apply)
+    result = compile_text(DENSE, "trn1", CompileOptions(optlevel=3))
+    assert result.program is not None and called[0] == 5
