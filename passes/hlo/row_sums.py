@@ -21,6 +21,9 @@ LEADING = 1 - 2.0**-9
 what is left has 17 bits, which two more digits hold.
 """
 
+LARGE = 2.0**127
+"""A power of two in fp32 whose multiples overflow: zero times it stays zero, unlike infinity."""
+
 
 @dataclass(frozen=True)
 class OneHot:
@@ -128,10 +131,9 @@ def joined(e: Emitter, sums: SSAValue) -> SSAValue:
     terms = [e.slice(sums, [*first, i * width], [*outer, (i + 1) * width]) for i in range(TERMS)]
     # The last ones first: the largest value is less than the sum of its first two.
     total = e.binary("add", terms[0], e.binary("add", terms[1], terms[2]))
-    for places, infinity in zip(terms[3:], (math.inf, -math.inf), strict=True):
-        some = e.compare_number(places, 0.0, "GT")
-        infinities = e.select(some, e.fill_like(infinity, places), e.fill_like(0.0, places))
-        total = e.binary("add", total, infinities)
+    for places, sign in zip(terms[3:], (1, -1), strict=True):
+        large = e.binary_number("multiply", places, sign * LARGE)
+        total = e.binary("add", total, e.binary_number("multiply", large, 4))
     return total
 
 

@@ -14,6 +14,7 @@ from neuronir.passes.lowering.products.epilogue import activation_of
 from neuronir.passes.lowering.rules.elementwise import (
     engine_for,
 )
+from neuronir.passes.tile.lower.pieces import destination
 from neuronir.passes.tile.lower.row_sums import row_sums, sums_beside
 from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.lower.steps import steps, view_scalar
@@ -121,6 +122,9 @@ def _conversion(state: Lower, op: Operation, operand: "Held | Lazy") -> None:
         if len(operand.steps) < 2 and state.dtype(op.results[0]) is DType.F32:
             state.values[op.results[0]] = operand
             return
+    if isinstance(operand, Held) and _widened_when_read(state, op, operand):
+        state.values[op.results[0]] = Held(operand.form, DType.F32, as_stored=False)
+        return
     result, out = op.results[0], state.allocate(op.results[0])
     if isinstance(operand, Lazy):
         write(state, out, operand)
@@ -131,6 +135,31 @@ def _conversion(state: Lower, op: Operation, operand: "Held | Lazy") -> None:
         for step in steps(state, out, [operand]):
             state.emitter.copy(step.out, step.sources[0])
     state.set(result, out)
+
+
+_WIDENING = frozenset(
+    f"hlo.{n}" for n in ("add", "subtract", "multiply", "maximum", "minimum", "abs", "negate")
+) | frozenset(ACTIVATIONS)
+"""Ops whose instructions compute in fp32 and read 16-bit floats."""
+
+
+def _widened_when_read(state: Lower, op: Operation, operand: Held) -> bool:
+    """Return whether all readers of a conversion from 16-bit floats to fp32 can read its operand.
+
+    A value of one element a partition is converted: engines read scalars in fp32.
+    """
+    result = op.results[0]
+    narrow = operand.dtype.is_float and operand.dtype.size == DType.F16.size
+    if not narrow or state.dtype(result) is not DType.F32 or operand.form.hbm:
+        return False
+    if result in state.homes or destination(state, result) is not None:
+        return False
+    form = state.place(result).form(operand.form.buffer, prod(shape_of(result)))
+    if not _alike(operand.form, form) or prod(a.size for a, _ in form.free) < 2:
+        return False
+    return all(
+        use.operation.name in _WIDENING and use.operation.parent is op.parent for use in result.uses
+    )
 
 
 def _alike(one: Form, other: Form) -> bool:

@@ -23,10 +23,11 @@ class Number:
 
 @dataclass(frozen=True)
 class Held:
-    """A copy in a buffer."""
+    """A copy in a buffer, of the type `dtype`: that of the elements, unless readers widen them."""
 
     form: Form
     dtype: DType
+    as_stored: bool = True
 
 
 @dataclass(frozen=True)

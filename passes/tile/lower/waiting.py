@@ -71,6 +71,8 @@ def ends_here(state: Lower, value: SSAValue, op: Operation, result: SSAValue) ->
     held = state.values.get(value)
     if not isinstance(held, Held) or held.dtype is not state.dtype(result):
         return False
+    if not held.as_stored:
+        return False
     form, wanted = held.form, state.place(result).form(value, prod(shape_of(result)))
     if form.hbm or form.start or form.offset or form.indices or form.dtype:
         return False
