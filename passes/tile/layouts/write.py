@@ -17,7 +17,7 @@ from neuronir.dialects.support.loops import (
     yield_of,
 )
 from neuronir.dialects.tile.layout import layout_of, with_layout
-from neuronir.dialects.tile.ops import ConvertLayoutOp
+from neuronir.dialects.tile.ops import ConvertLayoutOp, ToIndexOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layouts.layout import Atom, atom, row_major
 from neuronir.passes.tile.layouts.carried import carriers
@@ -45,6 +45,7 @@ from neuronir.passes.tile.layouts.place import (
 )
 from neuronir.passes.tile.layouts.plans import Plan, dtype
 from neuronir.passes.tile.layouts.views import in_pieces, see, straddles
+from neuronir.passes.tile.whole import whole as is_whole
 
 
 def _location(value: SSAValue, reader: Operation) -> LocationAttr:
@@ -335,7 +336,9 @@ class Writer(Choice):
         """Return whether what an op reads is stored to HBM."""
         if isinstance(reader, InsertSliceOp):
             return self.values.in_hbm(reader.dest)
-        return reader.name in ("func.return", "hlo.tuple")
+        if isinstance(reader, ToIndexOp):
+            return False
+        return reader.name in ("func.return", "hlo.tuple") or is_whole(reader)
 
     def filled(self, op: Operation, index: int, where: Partition | None = None) -> None:
         value = op.operands[index]

@@ -138,7 +138,8 @@ def _conversion(state: Lower, op: Operation, operand: "Held | Lazy") -> None:
 
 
 _WIDENING = frozenset(
-    f"hlo.{n}" for n in ("add", "subtract", "multiply", "maximum", "minimum", "abs", "negate")
+    f"hlo.{n}"
+    for n in ("add", "subtract", "multiply", "maximum", "minimum", "abs", "negate", "reduce")
 ) | frozenset(ACTIVATIONS)
 """Ops whose instructions compute in fp32 and read 16-bit floats."""
 
