@@ -124,9 +124,25 @@ class GroupTimes:
         partitions = spread(tuple(group.extent(a) for a in leaves), m.partitions)
         rows = max(tile_rows, min(partitions, tile // 512) if tile >= 512 else 1)
         rows = max(rows, int(self._scattered(leaves, group) * tile / size))
+        if not isinstance(key, tuple):
+            rows = max(rows, self._product_rows(value, group))
         each = max(m.dma_queue_descriptor_ns * 0.95, tile / rows / m.dma_engine_gbps)
         rounds = group.rounds(group.depth_of(group.based(leaves)))
         return rounds * max(rows * each / m.dma_engines, m.dma_trigger_ns)
+
+    def _product_rows(self, value: SSAValue, group: Group) -> int:
+        """Return the least descriptors of a tile that is stored as PE leaves the product which it
+        follows from: a partition holds a row of it, or several ones one behind the other.
+        """
+        columns = frozenset(group.related.leaves(value))
+        for op in group.ops:
+            if op.name == "hlo.dot" and columns == set(group.related.leaves(op.results[0])):
+                batch = len(ints(op, "lhs_batch_dims"))
+                dims = group.related.of(op.results[0])
+                count = prod(group.extent(a) for row in dims[:batch] for a in row)
+                rows = prod(group.extent(a) for row in dims[batch:-1] for a in row)
+                return count * min(rows, self.machine.partitions)
+        return 0
 
     def _scattered(self, leaves: Sequence[int], group: Group) -> float:
         """Return the share of the elements of a tile that are loaded with a descriptor each.
