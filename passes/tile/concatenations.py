@@ -31,6 +31,7 @@ def slice_pieces(op: Operation) -> None:
     users, along = [use.operation for use in op.results[0].uses], integer(op, "dimension")
     if any(u.name != "hlo.slice" or ints(u, "strides")[along] != 1 for u in users):
         return
+    operands = tuple(op.operands)
     for part in users:
         build = Emitter(part)
         first, end = (list(ints(part, f"{name}_indices")) for name in ("start", "limit"))
@@ -46,6 +47,9 @@ def slice_pieces(op: Operation) -> None:
             at += n
         part.results[0].replace_all_uses_with(build.concatenate(pieces, along))
         erase_dead(part)
+    for v in operands:
+        if isinstance(v.owner, Operation):
+            slice_pieces(v.owner)  # it has slices as readers now
 
 
 def join_by_transfers(block: Block, partitions: int) -> None:

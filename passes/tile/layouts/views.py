@@ -1,12 +1,13 @@
 """Map full layouts through views, whose elements are those of their operand."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
 
 from xdsl.ir import Operation
 
 from neuronir.dialects.tile.rules import shape_of
-from neuronir.passes.hlo.support.values import ints
+from neuronir.passes.hlo.support.values import integer, ints
 from neuronir.passes.lowering.layouts.layout import Atom, atom, join, parts_of, row_major, split_at
 from neuronir.passes.lowering.layouts.natural import borders
 from neuronir.passes.tile.layouts.maps import (
@@ -107,3 +108,21 @@ def _sliced(where: Place, source: tuple[int, ...], result: tuple[int, ...]) -> P
     return Place(
         in_order([*groups[0], *repeated(again, prod(result))], prod(result)), join(groups[1])
     )
+
+
+def takes_parts(op: Operation, where: Place) -> bool:
+    """Return whether each operand of a concatenation is a box of a result with these free digits.
+
+    Along its dimension, a digit whose neighbour does not lie behind it must not be cut by an
+    operand.
+    """
+    shape, along = shape_of(op.results[0]), integer(op, "dimension")
+    unit, edges = row_major(shape)[along], borders(shape)
+    mine = sorted(
+        (a.stride // unit, a.size, stride * (a.stride // whole.stride))
+        for whole, stride in where.free
+        for a in parts_of(whole, edges)
+        if unit <= a.stride < unit * shape[along]
+    )
+    cuts = [first * n for (first, n, step), (_, _, outer) in pairwise(mine) if outer != n * step]
+    return all(shape_of(v)[along] % cut == 0 for v in op.operands for cut in cuts)

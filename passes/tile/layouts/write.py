@@ -44,7 +44,7 @@ from neuronir.passes.tile.layouts.place import (
     to_layout,
 )
 from neuronir.passes.tile.layouts.plans import Plan, dtype
-from neuronir.passes.tile.layouts.views import in_pieces, see, straddles
+from neuronir.passes.tile.layouts.views import in_pieces, see, straddles, takes_parts
 from neuronir.passes.tile.whole import whole as is_whole
 
 
@@ -266,7 +266,10 @@ class Writer(Choice):
         assert plan.result is not None
         order: list[Atom] = self._order_of_copy(op, plan.result)
         if order:
-            return place(shape, plan.result, order)
+            ordered = place(shape, plan.result, order)
+            if op.name != "hlo.concatenate" or takes_parts(op, ordered):
+                return ordered
+            order = []
         if op.name == "hlo.convolution":
             order = pixels_last(op, plan)
         elif op.name == "hlo.pad":
