@@ -110,6 +110,7 @@ def list_schedule(
     psum: PsumDemand | None = None,
     spreads: Collection[int] = (),
     chains: Sequence[tuple[int, int]] = (),
+    moves: bool = False,
 ) -> list[float]:
     """Return start times (ns) of the instructions of a block that respect their dependences.
 
@@ -123,9 +124,12 @@ def list_schedule(
     keeps the schedule within the banks. `spreads` are rows of constants that PE broadcasts over the
     partitions: each waits until its reader waits for nothing else, so that it holds its bank only
     briefly, and then precedes all other work of PE. `chains` are pairs of instructions that one
-    engine must start in order; program order then decides on all engines.
+    engine must start in order; program order then decides on all engines. With `moves`, the start
+    times are the new order: no instruction starts before the window has reached it, so that it
+    takes no memory before; otherwise an idle engine starts what is ready.
     """
     run = _Schedule(works, predecessors, machine, window, fixed or {}, chains)
+    run.moves = moves
     run.banks = PsumState(psum) if psum is not None else None
     run.hold_back(predecessors, spreads)
     return run.start_times()
@@ -180,6 +184,8 @@ class _Schedule:
         self.dma_free = 0.0
         self.low = 0  # the first unstarted instruction
         self.oldest = 0  # the same, without waiting spreads
+        self.moves = False
+        self.opened = 0.0  # when the window reached its end
         self.held: list[int] = []  # ready but outside the window
         self.banks: PsumState | None = None
         self.starved: list[int] = []  # ready but without a bank
@@ -259,9 +265,13 @@ class _Schedule:
         while self.low < n and done[self.low]:
             self.low += 1
         while self.oldest < n and (done[self.oldest] or self.oldest in self.waits):
+            self.opened = max(self.opened, self.start[self.oldest])
             self.oldest += 1
         while self.held and self.held[0] < self.oldest + self.window:
-            self._push(heappop(self.held))
+            i = heappop(self.held)
+            if self.moves:
+                self.ready[i] = max(self.ready[i], self.opened)
+            self._push(i)
         if self.starved and self.banks is not None and self.banks.changed(self.low):
             again, self.starved = self.starved, []
             for i in again:

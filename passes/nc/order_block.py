@@ -211,6 +211,7 @@ def _scheduled(
             fixed=arrivals,
             psum=psum,
             spreads=spreads,
+            moves=True,
         )
         end = max(at + work.latency for at, work in zip(start, works, strict=True))
         if end <= least:  # if equal, the narrower window, whose buffers have shorter live ranges

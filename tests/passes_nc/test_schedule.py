@@ -92,3 +92,15 @@ def test_a_spread_row_waits_for_nobody_that_waits_for_its_bank() -> None:
     start = list_schedule(works, predecessors, TRN1, window=100, psum=psum, spreads={0})
     for j, found in enumerate(predecessors):
         assert all(start[j] >= start[i] + works[i].issue for i in found)
+
+
+def test_a_load_starts_when_the_window_reaches_it() -> None:
+    """The queue of 4 is idle from the beginning, but it is two positions behind 2, which starts at
+    2000 ns: a load that is ready before does not start before, and takes no memory until then."""
+    works = [Work(Engine.DVE, 1000.0, 1000.0) for _ in range(4)]
+    works.insert(4, Work(Engine.SP, 350.0, 2080.0, dma=50.0, transfer=True))
+    free: list[dict[int, bool]] = [{} for _ in works]
+    start = list_schedule(works, free, TRN1, window=2, moves=True)
+    assert start == [0.0, 1000.0, 2000.0, 3000.0, 2000.0]
+    assert list_schedule(works, free, TRN1, window=100, moves=True)[4] == 0.0
+    assert list_schedule(works, free, TRN1, window=2)[4] == 0.0  # only a replay of this order
