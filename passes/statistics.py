@@ -5,8 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
+Counts = Counter[tuple[str, str]]
+"""How often each counter of each pass was recorded."""
+
 _LOCK = Lock()
-_COUNTS: Counter[tuple[str, str]] = Counter()
+_COUNTS: Counts = Counter()
 _gains = False
 
 
@@ -32,22 +35,7 @@ def gains() -> bool:
 
 
 @contextmanager
-def unrecorded() -> Iterator[None]:
-    """Discard the counts of a trial inside this block, in which no gains are measured."""
-    global _gains
-    with _LOCK:
-        before, wanted, _gains = Counter(_COUNTS), _gains, False
-    try:
-        yield
-    finally:
-        with _LOCK:
-            _COUNTS.clear()
-            _COUNTS.update(before)
-            _gains = wanted
-
-
-@contextmanager
-def collected(counts: Counter[tuple[str, str]]) -> Iterator[None]:
+def collected(counts: Counts) -> Iterator[None]:
     """Add what is recorded inside this block to `counts`, and not to the counts of the process."""
     with _LOCK:
         before = Counter(_COUNTS)
@@ -61,7 +49,19 @@ def collected(counts: Counter[tuple[str, str]]) -> Iterator[None]:
             _COUNTS.update(before)
 
 
-def add(counts: Counter[tuple[str, str]]) -> None:
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """Discard the counts of a trial inside this block, in which no gains are measured."""
+    global _gains
+    wanted, _gains = _gains, False
+    try:
+        with collected(Counter()):
+            yield
+    finally:
+        _gains = wanted
+
+
+def add(counts: Counts) -> None:
     """Add collected counts to those of the process."""
     with _LOCK:
         _COUNTS.update(counts)

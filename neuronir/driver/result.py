@@ -11,6 +11,7 @@ from neuronir.dialects.support.diagnostics import Message
 from neuronir.dialects.support.output import atomic_write
 from neuronir.driver.dumps import ir_text
 from neuronir.driver.timer import Timer
+from neuronir.passes.statistics import Counts
 from neuronir.registry import Registry
 from neuronir.targets.encoding.encoding import Encoding, encoding_for
 from neuronir.targets.neff.writer import write_neff
@@ -23,7 +24,7 @@ class Unordered:
     """A module at the end of phase `virtual`, and what the passes recorded and said before."""
 
     module: ModuleOp
-    counts: Counter[tuple[str, str]]
+    counts: Counts
     messages: tuple[Message, ...]
 
 
@@ -42,7 +43,7 @@ class CompiledResult:
     """Whether the module has been through phase `tiled`."""
     messages: list[Message] = field(default_factory=list)
     """Messages of the compile that are held back until the result is chosen."""
-    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    counts: Counts = field(default_factory=Counter)
     """What the passes of an attempt recorded, which counts if it is chosen."""
     unordered: "Unordered | None" = None
     """What the other orders start from, if only the first one has been tried."""

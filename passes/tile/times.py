@@ -134,13 +134,14 @@ class GroupTimes:
         """Return the least descriptors of a tile that is stored as PE leaves the product which it
         follows from: a partition holds a row of it, or several ones one behind the other.
         """
-        columns = frozenset(group.related.leaves(value))
+        leaves = set(group.related.leaves(value))
         for op in group.ops:
-            if op.name == "hlo.dot" and columns == set(group.related.leaves(op.results[0])):
+            if op.name == "hlo.dot" and leaves == set(group.related.leaves(op.results[0])):
                 batch = len(ints(op, "lhs_batch_dims"))
+                end = len(shape_of(op.operands[0])) - len(ints(op, "lhs_contracting_dims"))
                 dims = group.related.of(op.results[0])
                 count = prod(group.extent(a) for row in dims[:batch] for a in row)
-                rows = prod(group.extent(a) for row in dims[batch:-1] for a in row)
+                rows = prod(group.extent(a) for row in dims[batch:end] for a in row)
                 return count * min(rows, self.machine.partitions)
         return 0
 

@@ -109,10 +109,8 @@ def test_paths_are_compared_in_one_order(monkeypatch: pytest.MonkeyPatch) -> Non
         result = compile_text(TILED, "trn1", CompileOptions(optlevel=3))
     assert result.tiled and any("of 3 orders" in message.text for message in said)
     paths = 2 if any(" us, without it " in message.text for message in said) else 1
-    assert called[0] in (
-        paths + 2,
-        paths + 3,
-    )  # the chosen order is repeated, if another than the first
+    again = called[0] - paths - 2  # an order that is not the first one is repeated
+    assert again in (0, 1)
     assert "tile-fuse" in statistics.snapshot()
 
 
