@@ -71,6 +71,20 @@ def return_memory() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def signals() -> Iterator[None]:
+    """Restore the handlers of signals.
+
+    A console script that a test calls ignores Ctrl-C from its end on, and so would the programs
+    that later tests start.
+    """
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+@pytest.fixture(autouse=True)
 def no_faults() -> Iterator[None]:
     """Fail a test in which a pass fails and the compiler goes on without it.
 

@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -53,16 +52,6 @@ def main_of(module):
 start._main_of = main_of
 sys.exit(start.neuron_opt())
 """
-
-
-@pytest.fixture(autouse=True)
-def signals() -> Iterator[None]:
-    """The handlers as they were: those of scripts stay until the process ends."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = [signal.getsignal(number) for number in numbers]
-    yield
-    for number, handler in zip(numbers, before, strict=True):
-        signal.signal(number, handler)
 
 
 def signalled(code: str, number: int, *arguments: str) -> tuple[int, str]:
