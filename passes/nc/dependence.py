@@ -6,7 +6,7 @@ stays as small as the live data, and the total time is near-linear in the number
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain
 
 from xdsl.ir import Operation
@@ -212,27 +212,32 @@ class Memory:
         return out
 
     def meet(self, access: Access, found: dict[int, bool]) -> None:
-        """Add to `found` the nodes that `access` must follow."""
+        """Add to `found` the nodes that `access` must follow.
+
+        Of those on one in-order engine this is at least the latest.
+        """
         seen: set[Access] = set()
         data = not access.write
-        bounds, shared = self.bounds, self.shared
+        bounds, shared, streams = self.bounds, self.shared, self.streams
+        latest: dict[int, int] = {}  # by in-order engine
         for interval in self._touched(access):
-            for entry in interval.writes:
-                if entry in seen or entry.node == access.node:
+            entries: Iterable[Access] = reversed(interval.writes)
+            if not data:
+                entries = chain(reversed(interval.reads.values()), entries)
+            for entry in entries:
+                node = entry.node
+                if entry in seen or node == access.node:
                     continue
                 seen.add(entry)
-                if found.get(entry.node, False) or (not data and entry.node in found):
+                if found.get(node, False) or (not data and node in found):
+                    continue
+                stream = -1 if streams is None else streams[node]
+                if node < latest.get(stream, -1):
                     continue
                 if conflict(entry, access, bounds, shared):
-                    found[entry.node] = data
-            if data:
-                continue
-            for entry in interval.reads.values():
-                if entry in seen or entry.node == access.node:
-                    continue
-                seen.add(entry)
-                if entry.node not in found and conflict(entry, access, bounds, shared):
-                    found[entry.node] = False
+                    found[node] = data
+                    if stream >= 0:
+                        latest[stream] = node
 
     def candidates(self, access: Access, least: int = -1) -> list[Access]:
         """Return the entries that `access` may have to follow, from node `least` on, by interval

@@ -195,7 +195,14 @@ def _straight(
 
     nodes = [n.numbered(i) for i, n in enumerate(segment)]
     shared: Shared = {LOOP + number: (0, 0) for number in around}
-    found = dependences(nodes, listing.buffers, listing.bounds, placed=True, shared=shared)
+    found = dependences(
+        nodes,
+        listing.buffers,
+        listing.bounds,
+        placed=True,
+        streams=[_in_order(n) for n in nodes],
+        shared=shared,
+    )
 
     def timed(order: Sequence[int], free: bool) -> tuple[list[float], list[Work]]:
         at = {i: k for k, i in enumerate(order)}
@@ -207,13 +214,21 @@ def _straight(
 
     usual = range(len(segment))
     before = _end(*timed(usual, False))
-    start, _ = timed(usual, True)
+    start, works = timed(usual, True)
     order = _by_start(start)
+    if _end(start, works) >= before:
+        return segment
     saved = before - _end(*timed(order, False))
     if saved <= 0:
         return segment
     record("nc-order-triggers", "ns saved in straight-line code", round(saved))
     return [segment[i] for i in order]
+
+
+def _in_order(node: Node) -> int:
+    """Return the engine of a compute instruction, of which none moves here; -1 for a transfer."""
+    assert node.record is not None
+    return -1 if node.record.engine.is_dma else node.record.engine
 
 
 def _rounds(listing: Listing, loop: Node, machine: Machine) -> list[Node]:

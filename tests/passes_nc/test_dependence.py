@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from neuronir.dialects.nc.enums import DType, Space
 from neuronir.dialects.nc.footprint import shape_of
 from neuronir.dialects.nc.instruction import AccessPattern, Affine
@@ -26,11 +28,15 @@ def _bytes(access: Access) -> set[int]:
     return found
 
 
-def test_accesses_with_gaps_follow_those_of_the_same_bytes() -> None:
-    """Whatever an access follows shares a byte; the last write of each byte is always found."""
+@pytest.mark.parametrize("ordered", [False, True])
+def test_accesses_with_gaps_follow_those_of_the_same_bytes(ordered: bool) -> None:
+    """Whatever an access follows shares a byte; the last write of each byte is always found, or
+    with in-order engines a later access of its engine.
+    """
     rng = random.Random(1)
     for _ in range(150):
-        memory = Memory(_BOUNDS)
+        streams = [rng.randrange(-1, 3) for _ in range(30)]
+        memory = Memory(_BOUNDS, streams if ordered else None)
         touched: list[tuple[set[int], bool]] = []
         last: dict[int, int] = {}  # by byte, the last write
         reads: dict[int, set[int]] = {}  # by byte, the reads since then
@@ -47,6 +53,9 @@ def test_accesses_with_gaps_follow_those_of_the_same_bytes() -> None:
             wanted = {last[b] for b in mine if b in last}
             if access.write:
                 wanted = wanted.union(*(reads.get(b, set()) for b in mine))
+            if ordered:
+                latest = {streams[n]: n for n in sorted(found)}
+                wanted = {n for n in wanted if streams[n] < 0 or n > latest.get(streams[n], -1)}
             assert wanted <= set(found)
             for other in found:
                 share, written = touched[other]
