@@ -50,10 +50,17 @@ def cast_before_select(op: Operation) -> None:
         %b = hlo.broadcast %x                %n = hlo.convert %x
         %s = hlo.select %p, %b, %c     ->    %b = hlo.broadcast %n
         %r = hlo.convert %s                  %r = hlo.select %p, %b, %c
+
+    Views between the select and the conversion are of the narrower value, then.
     """
     if not isinstance(op, ConvertOp):
         return
-    select, kind = op.operands[0].owner, element(op.results[0])
+    kind = element(op.results[0])
+    views: list[Operation] = []
+    select = op.operands[0].owner
+    while isinstance(select, Operation) and select.name in VIEWS:
+        views.append(select)
+        select = select.operands[0].owner
     if not isinstance(select, Operation) or select.name != "hlo.select":
         return
     wide = element(op.operands[0])
@@ -61,7 +68,7 @@ def cast_before_select(op: Operation) -> None:
         return
     values = list(select.operands[1:])
     makers = [v.owner for v in values]
-    if not op.operands[0].has_one_use() or not all(
+    if not all(maker.results[0].has_one_use() for maker in (select, *views)) or not all(
         isinstance(m, Operation) and m.name == "hlo.broadcast" for m in makers
     ):
         return
@@ -76,7 +83,10 @@ def cast_before_select(op: Operation) -> None:
             continue
         source = build.convert(maker.operands[0], kind)
         narrow.append(build.like(maker, [source], tensor(shape_of(value), kind)))
-    new = build.like(select, [select.operands[0], *narrow], op.results[0].type)
+    whole = tensor(shape_of(select.results[0]), kind)
+    new = build.like(select, [select.operands[0], *narrow], whole)
+    for view in reversed(views):
+        new = build.like(view, [new], tensor(shape_of(view.results[0]), kind))
     op.results[0].replace_all_uses_with(new)
     erase_dead(op)
 

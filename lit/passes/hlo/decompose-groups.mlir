@@ -35,3 +35,17 @@ func.func @gradient(%x: tensor<2x4x4x3xf32>, %g: tensor<2x4x4x3xf32>) -> tensor<
   %c = hlo.convolution %x, %g window_strides = [1, 1], padding = [1, 1, 1, 1], lhs_dilation = [1, 1], rhs_dilation = [1, 1], window_reversal = [0, 0], input_batch_dim = 3, input_feature_dim = 0, input_spatial_dims = [1, 2], kernel_input_feature_dim = 0, kernel_output_feature_dim = 3, kernel_spatial_dims = [1, 2], output_batch_dim = 2, output_feature_dim = 3, output_spatial_dims = [0, 1], batch_group_count = 3 : (tensor<2x4x4x3xf32>, tensor<2x4x4x3xf32>) -> tensor<3x3x1x3xf32>
   func.return %c : tensor<3x3x1x3xf32>
 }
+
+// A filter that is computed has a value for each row, in the column of its own group.
+
+// CHECK-LABEL: func.func @computed
+// CHECK:         %[[V:.*]] = hlo.reshape %w : (tensor<1x1x1x256xf32>) -> tensor<1x1x2x128x1xf32>
+// CHECK:         %[[R:.*]] = hlo.broadcast %[[V]] dimensions = [0, 1, 3, 2, 5] : {{.*}} -> tensor<1x1x128x2x128x1xf32>
+// CHECK:         %[[I:.*]] = hlo.constant {{.*}} : tensor<128x128xi1>
+// CHECK:         %[[M:.*]] = hlo.broadcast %[[I]] dimensions = [2, 4]
+// CHECK:         hlo.select %[[M]], %[[R]], %{{.*}}
+// CHECK:         hlo.convolution %x, {{.*}} feature_group_count = 2 {{.*}}, tensor<1x1x128x256xf32>) -> tensor<1x4x4x256xf32>
+func.func @computed(%x: tensor<1x4x4x256xf32>, %w: tensor<1x1x1x256xf32>) -> tensor<1x4x4x256xf32> {
+  %c = hlo.convolution %x, %w window_strides = [1, 1], padding = [0, 0, 0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], window_reversal = [0, 0], input_batch_dim = 0, input_feature_dim = 3, input_spatial_dims = [1, 2], kernel_input_feature_dim = 2, kernel_output_feature_dim = 3, kernel_spatial_dims = [0, 1], output_batch_dim = 0, output_feature_dim = 3, output_spatial_dims = [1, 2], feature_group_count = 256 : (tensor<1x4x4x256xf32>, tensor<1x1x1x256xf32>) -> tensor<1x4x4x256xf32>
+  func.return %c : tensor<1x4x4x256xf32>
+}

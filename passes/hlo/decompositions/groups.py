@@ -152,10 +152,35 @@ def _side_by_side(op: Operation, e: Emitter, joined: int, outs: int) -> SSAValue
         shaped = (mask if out_place > k_in else mask.T).reshape(along)
         spread = np.where(shaped, array, np.zeros((), array.dtype))
         return e.constant(spread.reshape(merged))
+    if ins == 1:
+        return _diagonals(op, e, joined, outs)
     old = [d if d < k_in else d + 1 for d in range(rank)]
     everywhere = e.broadcast(weights, wide, old)
     chosen = e.broadcast(e.constant(mask), wide, [k_in, out_place])
     kept = e.select(chosen, everywhere, e.fill_like(0, everywhere))
+    return e.reshape(kept, tuple(merged))
+
+
+def _diagonals(op: Operation, e: Emitter, joined: int, outs: int) -> SSAValue:
+    """Build the filter of `joined` groups of one input feature, from a value of each row."""
+    weights = op.operands[1]
+    dims = list(shape(weights))
+    k_in, k_out = integer(op, "kernel_input_feature_dim"), integer(op, "kernel_output_feature_dim")
+    bundles = dims[k_out] // (joined * outs)
+    split = [*dims[:k_out], bundles, joined, outs, *dims[k_out + 1 :]]
+    own = [d if d < k_out else d + 2 for d in range(len(dims))]
+    row = own[k_in]
+    wide = list(split)
+    wide[row] = joined
+    # the dimension of the groups of a bundle becomes that of the rows
+    order = [row if d == k_out + 1 else d for d in range(len(split)) if d != row]
+    values = e.reshape(weights, [n for d, n in enumerate(split) if d != row])
+    everywhere = e.broadcast(values, wide, order)
+    mask = e.constant(np.eye(joined, dtype=np.bool_))
+    chosen = e.broadcast(mask, wide, [row, k_out + 1])
+    kept = e.select(chosen, everywhere, e.fill_like(0, everywhere))
+    merged = list(dims)
+    merged[k_in] = joined
     return e.reshape(kept, tuple(merged))
 
 

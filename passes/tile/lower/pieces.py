@@ -21,9 +21,12 @@ from neuronir.passes.tile.layouts.maps import own
 from neuronir.passes.tile.lower.memory import copy, position
 from neuronir.passes.tile.lower.state import Lower, fill, register_lowering
 from neuronir.passes.tile.lower.steps import MAX_DIMS
-from neuronir.passes.tile.lower.values import Number
+from neuronir.passes.tile.lower.values import Held, Lazy, Number
 from neuronir.passes.tile.lower.views import slice_form
 from neuronir.passes.tile.numbers import number_of
+
+LEAST_ELEMENTS = 512
+"""Elements of a partition for which the start of an instruction is a small part of its time."""
 
 
 def destination(state: Lower, value: SSAValue) -> Form | None:
@@ -53,10 +56,26 @@ def destination(state: Lower, value: SSAValue) -> Form | None:
 
 
 def _alike(state: Lower, value: SSAValue, part: Form) -> bool:
-    """Return whether a value can be written to its position as efficiently as to its own layout."""
+    """Return whether a value can be written to its position as efficiently as to its own layout.
+
+    A value that is read from the chip may take more instructions, if they are long enough: a copy
+    would take as many.
+    """
     free = state.place(value).free
     dims = plan([part, replace(part, free=free)], [a for a, _ in part.free])
-    return dims is not None and len(dims) <= MAX_DIMS
+    if dims is None or len(dims) <= MAX_DIMS:
+        return dims is not None
+    if any(d.atom.ragged for d in dims) or _of_product(state, value):
+        return False
+    return prod(d.atom.size for d in dims[-MAX_DIMS:]) >= LEAST_ELEMENTS
+
+
+def _of_product(state: Lower, value: SSAValue) -> bool:
+    """Return whether the op that computes a value reads a product in PSUM."""
+    op = value.owner
+    operands = op.operands if isinstance(op, Operation) else ()
+    found = [state.values.get(v) for v in operands]
+    return any(isinstance(v, Lazy) and not isinstance(v.source, Held) for v in found)
 
 
 def _padding(value: SSAValue) -> Operation | None:
