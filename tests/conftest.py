@@ -5,6 +5,7 @@ import gc
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import Phase, settings
@@ -65,6 +66,40 @@ def return_memory() -> Iterator[None]:
     The allocator of glibc keeps it, between the small objects that stay: 5 GiB a worker at the end.
     """
     yield
+    _trim()
+
+
+@pytest.fixture(autouse=True)
+def collect_garbage() -> Iterator[None]:
+    """Collect what a test with large programs leaves.
+
+    IR is garbage with cycles, which the rare collections leave for long: a worker of the slow tests
+    held 21 GiB.
+    """
+    yield
+    global _resident
+    if _memory() > _resident + _LARGE:
+        gc.collect()
+        _trim()
+        _resident = _memory()
+
+
+_LARGE = 1 << 30
+"""Bytes that tests may leave before they are collected."""
+_resident = 0
+"""The process's memory after the last collection."""
+
+
+def _memory() -> int:
+    """The bytes of the process in memory; 0 where the system does not tell."""
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _trim() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
