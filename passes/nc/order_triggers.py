@@ -215,9 +215,9 @@ def _straight(
     usual = range(len(segment))
     before = _end(*timed(usual, False))
     start, works = timed(usual, True)
-    order = _by_start(start)
     if _end(start, works) >= before:
         return segment
+    order = _by_start(start)
     saved = before - _end(*timed(order, False))
     if saved <= 0:
         return segment
@@ -226,7 +226,7 @@ def _straight(
 
 
 def _in_order(node: Node) -> int:
-    """Return the engine of a compute instruction, of which none moves here; -1 for a transfer."""
+    """Return the engine of a compute instruction, whose order stays; -1 for a transfer."""
     assert node.record is not None
     return -1 if node.record.engine.is_dma else node.record.engine
 

@@ -14,7 +14,6 @@ import numpy as np
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.hlo.interpreter_bounds import bounds
 from neuronir.dialects.hlo.interpreter_noise import noise
-from neuronir.dialects.nc.items import instructions_of
 from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver.compiler import compile_text
@@ -29,9 +28,6 @@ from tests.differential.second.program import Array, Program
 from tests.differential.small_room import small_room
 
 SLOW = 20.0
-"""Seconds that any program may take, and that one of 5,000 instructions may: larger ones may take
-more in proportion, because three orders are tried at -O3 and every instruction is simulated."""
-_USUAL = 5_000
 _CASTS = {"none": 0.0, "matmult": 2.0**-8}
 
 
@@ -77,7 +73,7 @@ def judge(
             return Outcome("oracle", str(error).splitlines()[0][:100], str(error))
     began = time.process_time()
     try:
-        outputs, size = execute(program, configuration)
+        outputs = execute(program, configuration)
     except NeuronError as error:
         return Outcome(*_refusal(error.code, str(error)), seconds=time.process_time() - began)
     except RunFailure as failure:
@@ -98,8 +94,7 @@ def judge(
         return Outcome("crash", f"interpreter: {error}"[:160], traceback.format_exc())
     if wrong:
         return Outcome("wrong", wrong[0], "\n".join(wrong), seconds)
-    limit = SLOW * max(1, size / _USUAL)
-    return Outcome("slow" if seconds > limit else "right", seconds=seconds)
+    return Outcome("slow" if seconds > SLOW else "right", seconds=seconds)
 
 
 def _chain(failure: BaseException) -> str:
@@ -123,10 +118,8 @@ def _refusal(code: str, text: str) -> tuple[str, str, str]:
     return ("crash" if code.startswith("NIR_SIM") else "refused"), code, text
 
 
-def execute(program: Program, configuration: Configuration) -> tuple[list[Array], int]:
-    """The results of the compiled program on the simulator, races checked, and how many
-    instructions it has.
-    """
+def execute(program: Program, configuration: Configuration) -> list[Array]:
+    """The results of the compiled program on the simulator, races checked."""
     options = CompileOptions(
         auto_cast=configuration.cast,
         optlevel=configuration.optlevel,
@@ -150,13 +143,7 @@ def execute(program: Program, configuration: Configuration) -> tuple[list[Array]
     machine = get_target(configuration.target).machine
     with np.errstate(all="ignore"):
         given = [args[v.index] for v in inputs]
-        outputs = run(compiled.program, given, machine, Options(races=True)).outputs
-    return outputs, sum(
-        1
-        for streams in compiled.program.streams.values()
-        for items in streams.values()
-        for _ in instructions_of(items)
-    )
+        return run(compiled.program, given, machine, Options(races=True)).outputs
 
 
 def compare(
