@@ -24,7 +24,7 @@ from neuronir.driver.metadata import metadata_of
 from neuronir.driver.middle import choose_middle, through_tiles
 from neuronir.driver.module_input import Chunk, read_of_framework
 from neuronir.driver.options import CompileOptions
-from neuronir.driver.orders import fastest_order
+from neuronir.driver.orders import TRIGGERS_MATTER, fastest_order
 from neuronir.driver.pass_runner import PassRunner, RunFailure, verify
 from neuronir.driver.phases import (
     PHASES,
@@ -46,6 +46,7 @@ from neuronir.frontends.models import Model
 from neuronir.passes import statistics
 from neuronir.passes.hlo.legality import register_legality
 from neuronir.passes.nc.borders import Borders
+from neuronir.passes.nc.order_triggers import NcOrderTriggersPass
 from neuronir.pipeline import parse_pipeline
 from neuronir.registry import Registry
 from neuronir.targets.encoding.encoding import check_registers
@@ -346,7 +347,7 @@ class _Compile:
         `known`.
         """
         with timer.step("(orders)"):
-            return fastest_order(module, self.orders, self.ordered, self.target.machine, known)
+            return fastest_order(module, self.orders, self.order_ns, known)
 
     def load(self) -> ModuleOp:
         """Return the input, after the user's passes of phase `parsed`."""
@@ -449,15 +450,32 @@ class _Compile:
             name, target = self.chunk.name, self.target.name
             dump_phase(folder, phase, module, ctx, target, pipeline, name, files)
 
-    def ordered(self, module: ModuleOp, order: str) -> Program:
-        """Return the program of a module in phase `virtual` after ordering it by `order`."""
-        ctx = self.registry.context()
+    def order_ns(self, module: ModuleOp, order: str, least_ns: float) -> float:
+        """Return the simulated time in ns of a module in phase `virtual` after ordering it by
+        `order`.
+
+        That is without `nc-order-triggers` if it is then far above `least_ns`.
+        """
+        ctx, registry = self.registry.context(), self.registry
         runner = PassRunner(ctx, Dumper(DumpOptions(), ctx), Timer(), verify_each=False)
-        for phase in ("ordered", "allocated", "synchronised"):
-            text = order if phase == "ordered" else self.pipeline(phase)
-            runner.run(parse_pipeline(text, self.registry.passes, self.registry.pipelines), module)
-            runner.run(self.users.of(phase), module)
-        return self.program(module, {})
+
+        def parsed(pipeline: str) -> list[ModulePass]:
+            return list(parse_pipeline(pipeline, registry.passes, registry.pipelines))
+
+        passes = [*parsed(order), *self.users.of("ordered")]
+        passes += parsed(self.pipeline("allocated"))
+        behind = [*self.users.of("allocated"), *parsed(self.pipeline("synchronised"))]
+        behind += self.users.of("synchronised")
+
+        def time(last: Sequence[ModulePass], ordered: ModuleOp) -> float:
+            runner.run([*last, *behind], ordered)
+            return simulate_timing(self.program(ordered, {}), self.target.machine).total_ns
+
+        if passes[-1].name != NcOrderTriggersPass.name or least_ns == inf:
+            return time(passes, module)
+        runner.run(passes[:-1], module)
+        found = time((), clone(module))
+        return found if found > TRIGGERS_MATTER * least_ns else time(passes[-1:], module)
 
     def binary(self, module: ModuleOp) -> Program:
         """Return the program of a synchronised module, with its metadata."""

@@ -8,9 +8,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.driver import CompileOptions, compile_file, compile_text, orders
+from neuronir.driver import CompileOptions, compile_file, compile_text, compiler, orders
 from neuronir.driver.phases import orders_of
 from neuronir.passes import statistics
+from neuronir.passes.nc.order_triggers import NcOrderTriggersPass
 from neuronir.passes.nc.schedule import NcSchedulePass
 from neuronir.targets.registry import get_target
 from neuronir.targets.simulator.timing import simulate_timing
@@ -47,6 +48,25 @@ def test_level_2_is_not_slower_than_level_1() -> None:
     statistics.reset()
     assert compiled(2)[0] <= compiled(1)[0]
     assert statistics.snapshot()["nc-schedule"]["ns saved by a narrower window"] > 0
+
+
+def test_slow_orders_are_dropped_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """nc-order-triggers runs for an order only if it may decide which one is the fastest."""
+    order, called = NcOrderTriggersPass.apply, [0]
+
+    def apply(self: NcOrderTriggersPass, ctx: Context, op: ModuleOp) -> None:
+        called[0] += 1
+        order(self, ctx, op)
+
+    monkeypatch.setattr(NcOrderTriggersPass, "apply", apply)
+
+    def times(matter: float) -> int:
+        called[0] = 0
+        monkeypatch.setattr(compiler, "TRIGGERS_MATTER", matter)
+        compile_text(DENSE, "trn1", CompileOptions(optlevel=3))
+        return called[0]
+
+    assert times(float("inf")) == times(0.0) + 2  # for the two other orders
 
 
 def test_large_programs_are_ordered_once(monkeypatch: pytest.MonkeyPatch) -> None:
