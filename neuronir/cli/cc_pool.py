@@ -22,6 +22,8 @@ _SHORT_S = 5.0
 def pool_of(args: Namespace, jobs: int) -> Iterator[Pool]:
     """Start the workers for `jobs` jobs, as the options of `cc_args.add_pool` request."""
     memory = None if args.memory_limit is None else size_of(args.memory_limit, "--memory-limit")
+    if memory == 0:
+        raise UsageError("--memory-limit 0: a worker needs memory; the default is no limit")
     if args.scheduler and args.jobs is not None:
         raise UsageError("--scheduler and --jobs exclude each other: a cluster has its own workers")
     if args.scheduler:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.many.jobs import Job, Listener, Outcome
+from neuronir.many.jobs import Job, Listener, Outcome, reason
 from neuronir.many.limits import limited
 
 if TYPE_CHECKING:
@@ -284,9 +284,9 @@ class _Run:
         # Of a cluster that is going, which is no fault of the job; or it cannot be pickled.
         except Exception as error:
             if at.cluster.runs:
-                self._lost(at, _text(error))
+                self._lost(at, reason(error))
             else:
-                self._retry(at, at.number, _text(error))
+                self._retry(at, at.number, reason(error))
             return
         self.running[future.key] = at, future
         self.listener.began(at.job)
@@ -313,7 +313,7 @@ class _Run:
             self._lost(at, "its worker ended")
         # Any exception of the function in the worker, or the loss of the result with its worker.
         except Exception as error:
-            self._lost(at, _text(error))
+            self._lost(at, reason(error))
         else:
             self._end(at, value, None)
         future.release()
@@ -344,8 +344,3 @@ class _Run:
             outcome = Outcome(job, None, "no worker is left", number, 0.0, "none")
             self.done[job.name] = outcome
             self.listener.ended(outcome)
-
-
-def _text(error: Exception) -> str:
-    """Return an error as one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from neuronir.dialects.support.exhausted import exhausted, is_exhausted
+
 
 @dataclass(frozen=True)
 class Job:
@@ -59,3 +61,11 @@ class Pool(Protocol):
         """Run all jobs; return their outcomes in the order of the jobs. A job whose worker ends, or
         in which `do` raises an exception, is retried up to `retries` times.
         """
+
+
+def reason(error: Exception) -> str:
+    """Return why an exception lost a job, as one line."""
+    if is_exhausted(error):
+        found = exhausted(error)
+        return f"[{found.code}] {found.message}"
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

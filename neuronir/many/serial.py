@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from neuronir.many.jobs import Job, Listener, Outcome
+from neuronir.many.jobs import Job, Listener, Outcome, reason
 from neuronir.many.limits import limited
 
 
@@ -40,7 +40,7 @@ class SerialPool:
                     value = do(job.payload)
             # As in a worker: one job must not end the others.
             except Exception as error:
-                lost = f"{type(error).__name__}: {error}"
+                lost = reason(error)
             seconds = time.perf_counter() - start
             outcome = Outcome(job, value, lost, attempt, seconds, "this process")
             if lost is None or attempt == retries:

@@ -99,6 +99,7 @@ def test_long_io_config(models: list[str], monkeypatch: pytest.MonkeyPatch) -> N
         (["sub/m1.hlo"], 1, "[NIR_MANY003]"),
         (["--jobs", "0"], 2, "from 1"),
         (["--retries", "-1"], 2, "from 0"),
+        (["--memory-limit", "0"], 2, "--memory-limit 0: a worker needs memory"),
         (["--memory-limit", "much"], 1, "[NIR_CACHE001] --memory-limit"),
         (["--scheduler", "tcp://127.0.0.1:1", "--jobs", "2"], 2, "exclude each other"),
     ],

@@ -1,5 +1,6 @@
 """Jobs on pools of workers: a worker that ends loses its own job, and nothing else."""
 
+import errno
 import resource
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.many.dask_pool import _NO_DASHBOARD, DaskPool, remote_pool
-from neuronir.many.jobs import Job, Outcome, Pool
+from neuronir.many.jobs import Job, Outcome, Pool, reason
 from neuronir.many.limits import limited
 from neuronir.many.serial import SerialPool
 from tests.many.conftest import LIMIT
@@ -85,6 +86,16 @@ def test_function_that_raises(pool: Pool) -> None:
     assert bad.lost == "KeyError: 'x'" and bad.retries == 2 and bad.value is None
     assert values(good) == [0, 1]
     assert heard.lost == [("bad", "KeyError: 'x'")] * 2
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError(), OSError(errno.ENOMEM, "Cannot allocate memory", "folder")],
+    ids=["MemoryError", "ENOMEM"],
+)
+def test_a_job_without_memory_says_so(error: Exception) -> None:
+    """Whether Python or the operating system refuses it."""
+    assert reason(error).startswith("[NIR_MEMORY] there is not enough memory")
 
 
 def test_memory_has_a_limit(local: DaskPool) -> None:
