@@ -63,13 +63,14 @@ class Source:
         else:
             module = parse(self.chunk, self.registry.context())
         self.check_phase(module, phase)
-        if self.options.weights and self.chunk.model is None:
+        weights = self.to_bind()
+        if weights:
             if phase != PHASES[0]:
                 raise NeuronError(
                     "NIR_DRV006",
                     f"--weights cannot be bound in phase '{phase}', only when the model is read",
                 )
-            bind_weights(module, self.options.weights)
+            bind_weights(module, weights)
         # A dump of this phase already records its origin.
         if phase == PHASES[0] and "neuronir.input" not in module.attributes:
             self.origin(module)
@@ -80,6 +81,14 @@ class Source:
         else:
             self.check_program(module)
         return module
+
+    def to_bind(self) -> Mapping[str, Array]:
+        """Return the weights that the module still lacks: importers of models whose shapes can be
+        bound have bound them.
+        """
+        if self.chunk.model is None:
+            return self.options.weights
+        return self.chunk.bindings.values if self.chunk.kind == "torch" else {}
 
     @property
     def narrow(self) -> bool:
