@@ -124,8 +124,8 @@ class Form:
     `partition` has (atom, step in partitions), `free` (atom, stride in elements of the buffer).
     `copies` is the number of partitions that hold the same data if `partition` is empty. An HBM
     form has no partition atoms. `dtype` is the name of the element type if it is not the buffer's.
-    `indices` are loop variables, with the elements by which each iteration moves the offset (HBM
-    only).
+    `indices` are loop variables, with the elements by which each iteration moves the offset (of
+    arrays that tiles are part of).
     """
 
     buffer: SSAValue

@@ -31,7 +31,7 @@ def staged(state: Lower, chip: Form, memory: Form, dtype: DType) -> Form | None:
     for a, _ in sorted(chip.free, key=lambda pair: pair[0].stride):
         free.insert(0, (a, step))
         step *= a.size
-    dense = replace(chip, free=tuple(free), offset=0)
+    dense = replace(chip, free=tuple(free), offset=0, indices=())
     saved = load_ns(state, chip, memory, dtype) - load_ns(state, dense, memory, dtype)
     machine = state.machine
     pieces = ceil(chip.elements / machine.max_free_psum)
