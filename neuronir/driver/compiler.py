@@ -462,20 +462,21 @@ class _Compile:
         def parsed(pipeline: str) -> list[ModulePass]:
             return list(parse_pipeline(pipeline, registry.passes, registry.pipelines))
 
-        passes = [*parsed(order), *self.users.of("ordered")]
-        passes += parsed(self.pipeline("allocated"))
-        behind = [*self.users.of("allocated"), *parsed(self.pipeline("synchronised"))]
-        behind += self.users.of("synchronised")
+        passes = [*parsed(order), *self.users.of("ordered"), *parsed(self.pipeline("allocated"))]
+        rest = [*self.users.of("allocated"), *parsed(self.pipeline("synchronised"))]
+        passes += [*rest, *self.users.of("synchronised")]
 
-        def time(last: Sequence[ModulePass], ordered: ModuleOp) -> float:
-            runner.run([*last, *behind], ordered)
+        def time(left: Sequence[ModulePass], ordered: ModuleOp) -> float:
+            runner.run(left, ordered)
             return simulate_timing(self.program(ordered, {}), self.target.machine).total_ns
 
-        if passes[-1].name != NcOrderTriggersPass.name or least_ns == inf:
+        names = [one.name for one in passes]
+        if NcOrderTriggersPass.name not in names or least_ns == inf:
             return time(passes, module)
-        runner.run(passes[:-1], module)
-        found = time((), clone(module))
-        return found if found > TRIGGERS_MATTER * least_ns else time(passes[-1:], module)
+        place = names.index(NcOrderTriggersPass.name)
+        runner.run(passes[:place], module)
+        without = time(passes[place + 1 :], clone(module))
+        return without if without > TRIGGERS_MATTER * least_ns else time(passes[place:], module)
 
     def binary(self, module: ModuleOp) -> Program:
         """Return the program of a synchronised module, with its metadata."""

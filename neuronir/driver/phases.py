@@ -22,7 +22,9 @@ _PASSES = {
         f"hlo-split-hidden,hlo-assign-layouts,hlo-choose-blocks,lower-hlo-to-nc,{_TO_NC}"
     ),
     "ordered": ORDERED,
-    "allocated": "nc-spill,nc-assign-banks,nc-allocate,nc-split-transfers,nc-order-triggers",
+    "allocated": (
+        "nc-spill,nc-assign-banks,nc-allocate,nc-split-transfers,nc-order-triggers,nc-assign-queues"
+    ),
     "synchronised": "nc-synchronise",
 }
 

@@ -23,6 +23,7 @@ PASSES = lazy(
         "nc-allocate": ("allocate", "NcAllocatePass"),
         "nc-split-transfers": ("split_transfers", "NcSplitTransfersPass"),
         "nc-order-triggers": ("order_triggers", "NcOrderTriggersPass"),
+        "nc-assign-queues": ("assign_queues", "NcAssignQueuesPass"),
         "nc-synchronise": ("synchronise", "NcSynchronisePass"),
         "nc-verify-machine": ("verify_machine", "NcVerifyMachinePass"),
         "nc-verify-order": ("verify_order", "NcVerifyOrderPass"),

@@ -19,10 +19,11 @@ class NcAssignEnginesPass(ModulePass):
 
     Instructions that name an engine keep it. Work that DVE and POOL can both execute goes to DVE,
     because the two share the SBUF port. The weight stream uses DMA queue 0, other loads use queues
-    1 to 3, stores use queues 4 to 7 (each argument and result uses one of them), and scratch and
-    spills use queues 8 to 11. SP triggers loads, and POOL triggers stores if it is not busy with
-    descriptors. If the triggers of loads would take SP longer than any other engine works, ACT or
-    PE trigger some arrays (`by act`). A register is loaded on each engine that reads it.
+    1 to 3, stores use queues 4 to 7 (each argument and result uses one of them; nc-assign-queues
+    changes those of loads), and scratch and spills use queues 8 to 11. SP triggers loads, and POOL
+    triggers stores if it is not busy with descriptors. If the triggers of loads would take SP
+    longer than any other engine works, ACT or PE trigger some arrays (`by act`). A register is
+    loaded on each engine that reads it.
     """
 
     name = "nc-assign-engines"

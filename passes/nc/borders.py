@@ -28,6 +28,7 @@ _ORDERING = frozenset(
         "nc-allocate",
         "nc-split-transfers",
         "nc-order-triggers",
+        "nc-assign-queues",
         "nc-synchronise",
     )
 )

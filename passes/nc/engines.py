@@ -37,10 +37,10 @@ LATENCIES = 4
 class QueueAllotter:
     """Distributes transfers over the DMA queues of their kind.
 
-    Each argument and result has one queue, assigned in rotation. Several queues for one array have
-    not been measured to be faster. Large loads of a scratch array also share a queue, because tiles
-    loaded at once in equal shares would all arrive late. Other transfers are distributed round
-    robin.
+    Each argument and result has one queue, assigned in rotation; nc-assign-queues changes those of
+    loads when their order is known. Large loads of a scratch array also share a queue, because
+    tiles loaded at once in equal shares would all arrive late. Other transfers are distributed
+    round robin.
 
     A queue belongs to the engine that triggers its transfers: SP, which has no other work, except
     for stores of results. These wait for results and would delay all loads behind them on SP, so

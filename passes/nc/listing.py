@@ -183,7 +183,7 @@ def require_phase(module: ModuleOp, pass_name: str, *phases: str) -> None:
             "NIR_NC002",
             f"{pass_name} takes a module in phase {' or '.join(phases)}, this one is '{phase}'",
             help="the order is @nc-order, nc-spill, nc-assign-banks, nc-allocate, "
-            "nc-split-transfers, nc-order-triggers, nc-synchronise",
+            "nc-split-transfers, nc-order-triggers, nc-assign-queues, nc-synchronise",
         )
 
 

@@ -59,7 +59,7 @@ def test_two_buffers_at_one_address(monkeypatch: pytest.MonkeyPatch) -> None:
             alloc.properties["address"] = allocs[0].properties["address"]
 
     monkeypatch.setattr(NcAllocatePass, "apply", wrong)
-    _refused("NIR_NC011", "'nc-order-triggers' made a wrong program")
+    _refused("NIR_NC011", "'nc-assign-queues' made a wrong program")
 
 
 def test_an_engine_that_cannot_do_it(monkeypatch: pytest.MonkeyPatch) -> None:
