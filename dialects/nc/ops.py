@@ -67,6 +67,9 @@ product with the identity.
 EARLY = "nc.early"
 """Marks a matmul that starts a sum of the next products while PE waits for their operands."""
 
+OWN_QUEUE = "nc.own_queue"
+"""Marks a transfer whose queue the program itself names: nc-assign-queues does not change it."""
+
 
 @dataclass(frozen=True, slots=True)
 class View:

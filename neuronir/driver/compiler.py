@@ -24,7 +24,7 @@ from neuronir.driver.metadata import metadata_of
 from neuronir.driver.middle import choose_middle, through_tiles
 from neuronir.driver.module_input import Chunk, read_of_framework
 from neuronir.driver.options import CompileOptions
-from neuronir.driver.orders import TRIGGERS_MATTER, fastest_order
+from neuronir.driver.orders import fastest_order, time_of
 from neuronir.driver.pass_runner import PassRunner, RunFailure, verify
 from neuronir.driver.phases import (
     PHASES,
@@ -46,7 +46,6 @@ from neuronir.frontends.models import Model
 from neuronir.passes import statistics
 from neuronir.passes.hlo.legality import register_legality
 from neuronir.passes.nc.borders import Borders
-from neuronir.passes.nc.order_triggers import NcOrderTriggersPass
 from neuronir.pipeline import parse_pipeline
 from neuronir.registry import Registry
 from neuronir.targets.encoding.encoding import check_registers
@@ -451,32 +450,22 @@ class _Compile:
             dump_phase(folder, phase, module, ctx, target, pipeline, name, files)
 
     def order_ns(self, module: ModuleOp, order: str, least_ns: float) -> float:
-        """Return the simulated time in ns of a module in phase `virtual` after ordering it by
-        `order`.
-
-        That is without `nc-order-triggers` if it is then far above `least_ns`.
+        """Return the simulated time in ns of a module in phase `virtual` in an order; see
+        `time_of`.
         """
-        ctx, registry = self.registry.context(), self.registry
+        ctx = self.registry.context()
         runner = PassRunner(ctx, Dumper(DumpOptions(), ctx), Timer(), verify_each=False)
+        passes: list[ModulePass] = []
+        for phase in ("ordered", "allocated", "synchronised"):
+            text = order if phase == "ordered" else self.pipeline(phase)
+            passes += parse_pipeline(text, self.registry.passes, self.registry.pipelines)
+            passes += self.users.of(phase)
 
-        def parsed(pipeline: str) -> list[ModulePass]:
-            return list(parse_pipeline(pipeline, registry.passes, registry.pipelines))
-
-        passes = [*parsed(order), *self.users.of("ordered"), *parsed(self.pipeline("allocated"))]
-        rest = [*self.users.of("allocated"), *parsed(self.pipeline("synchronised"))]
-        passes += [*rest, *self.users.of("synchronised")]
-
-        def time(left: Sequence[ModulePass], ordered: ModuleOp) -> float:
+        def total_ns(left: Sequence[ModulePass], ordered: ModuleOp) -> float:
             runner.run(left, ordered)
             return simulate_timing(self.program(ordered, {}), self.target.machine).total_ns
 
-        names = [one.name for one in passes]
-        if NcOrderTriggersPass.name not in names or least_ns == inf:
-            return time(passes, module)
-        place = names.index(NcOrderTriggersPass.name)
-        runner.run(passes[:place], module)
-        without = time(passes[place + 1 :], clone(module))
-        return without if without > TRIGGERS_MATTER * least_ns else time(passes[place:], module)
+        return time_of(module, passes, runner.run, total_ns, least_ns)
 
     def binary(self, module: ModuleOp) -> Program:
         """Return the program of a synchronised module, with its metadata."""

@@ -1,8 +1,10 @@
 """Order a program in several ways at level 3, and keep the fastest."""
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.support.cloning import clone
@@ -10,6 +12,7 @@ from neuronir.dialects.support.diagnostics import fault, remark, trying
 from neuronir.dialects.support.walking import walk
 from neuronir.driver.pass_runner import RunFailure
 from neuronir.passes import statistics
+from neuronir.passes.nc.order_triggers import NcOrderTriggersPass
 
 LARGEST = 20_000
 """Limit of instructions for several orders: larger programs take too long."""
@@ -40,7 +43,7 @@ def fastest_order(
     if size > LARGEST:
         remark(f"one order is tried, not {len(pipelines)}: the program has {size} instructions")
         return pipelines[0]
-    best, least = pipelines[0], float("inf")
+    best, least = pipelines[0], inf
     with trying(), statistics.unrecorded():
         for pipeline in pipelines:
             try:
@@ -56,3 +59,24 @@ def fastest_order(
                 best, least = pipeline, time
     remark(f"of {len(pipelines)} orders the fastest is {best}: {least / 1e3:.1f} us")
     return best
+
+
+def time_of(
+    module: ModuleOp,
+    passes: Sequence[ModulePass],
+    run: Callable[[Sequence[ModulePass], ModuleOp], None],
+    total_ns: Callable[[Sequence[ModulePass], ModuleOp], float],
+    least_ns: float,
+) -> float:
+    """Return the simulated time in ns of a module after `passes`.
+
+    If it is far above `least_ns` without `nc-order-triggers`, that is the result. `run` applies
+    passes; `total_ns` applies the last ones and simulates the program.
+    """
+    names = [one.name for one in passes]
+    if NcOrderTriggersPass.name not in names or least_ns == inf:
+        return total_ns(passes, module)
+    place = names.index(NcOrderTriggersPass.name)
+    run(passes[:place], module)
+    without = total_ns(passes[place + 1 :], clone(module))
+    return without if without > TRIGGERS_MATTER * least_ns else total_ns(passes[place:], module)

@@ -63,7 +63,7 @@ class Source:
         else:
             module = parse(self.chunk, self.registry.context())
         self.check_phase(module, phase)
-        weights = self.to_bind()
+        weights = self._to_bind()
         if weights:
             if phase != PHASES[0]:
                 raise NeuronError(
@@ -82,7 +82,7 @@ class Source:
             self.check_program(module)
         return module
 
-    def to_bind(self) -> Mapping[str, Array]:
+    def _to_bind(self) -> Mapping[str, Array]:
         """Return the weights that the module still lacks: importers of models whose shapes can be
         bound have bound them.
         """

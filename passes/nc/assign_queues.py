@@ -18,7 +18,7 @@ from neuronir.dialects.nc.cost import cost
 from neuronir.dialects.nc.dma import DmaOp
 from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.dialects.nc.ops import OWN_QUEUE, InstructionOp
 from neuronir.dialects.nc.records import shape_record
 from neuronir.dialects.support.walking import walk, walk_in
 from neuronir.passes.nc.bodies import bodies_in_place
@@ -39,8 +39,9 @@ class NcAssignQueuesPass(ModulePass):
 
     Loads with long rows share the first load queue, in which each moves at the full rate in its
     turn. Loads with short rows or few descriptors are spread over more of the load queues: each
-    goes to the queue whose earlier loads take the least time. Queues of other transfers, and
-    functions that nc-schedule did not order, are not changed.
+    goes to the queue whose earlier loads take the least time. Queues of other transfers, queues
+    that the program names (`nc.own_queue`), and functions that nc-schedule did not order are not
+    changed.
     """
 
     name = "nc-assign-queues"
@@ -81,7 +82,9 @@ def assign_queues(ops: Iterable[Operation], queues: Sequence[Engine], machine: M
         spent = cost(shape_record(op), machine)
         used = spent.parallel * spent.share / machine.dma_engines
         enough = min(len(queues), ceil(1 / used - _NEARLY))
-        number = min(range(enough), key=lambda n: (ahead[n], n))
+        number = queues.index(queue)
+        if OWN_QUEUE not in op.attributes:
+            number = min(range(enough), key=lambda n: (ahead[n], n))
         ahead[number] += spent.dma_load_ns / (machine.dma_engines * used)
         if queues[number] is not queue:
             op.properties["engine"] = NAMES[queues[number]]

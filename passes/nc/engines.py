@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from math import prod
 
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, StringAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, StringAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.counts import steers
@@ -11,7 +11,7 @@ from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.dma import DmaScatterOp
 from neuronir.dialects.nc.enums import AluOp, Engine, Space
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.dialects.nc.ops import OWN_QUEUE, InstructionOp
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
@@ -179,7 +179,11 @@ def assign_engines(block: Block, machine: Machine, queues: QueueAllotter) -> Non
     that start transfers are final.
     """
     for op in walk_in(block):
-        if not isinstance(op, InstructionOp) or op.engine is not None:
+        if not isinstance(op, InstructionOp):
+            continue
+        if op.engine is not None:
+            if op.spec.triggers:
+                op.attributes[OWN_QUEUE] = UnitAttr()
             continue
         engines = op.spec.engines
         if op.opcode() == "register_load":

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.driver import CompileOptions, compile_file, compile_text, compiler, orders
+from neuronir.driver import CompileOptions, compile_file, compile_text, orders
 from neuronir.driver.phases import orders_of
 from neuronir.passes import statistics
 from neuronir.passes.nc.order_triggers import NcOrderTriggersPass
@@ -28,6 +29,18 @@ def compiled(level: int) -> tuple[float, list[str]]:
     assert result.program is not None
     time = simulate_timing(result.program, result.target.machine).total_ns
     return time, [m.text for m in said]
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, kind: type[ModulePass]) -> list[int]:
+    """A list of one number: how often a pass has run since."""
+    right, called = kind.apply, [0]
+
+    def apply(self: ModulePass, ctx: Context, op: ModuleOp) -> None:
+        called[0] += 1
+        right(self, ctx, op)
+
+    monkeypatch.setattr(kind, "apply", apply)
+    return called
 
 
 def test_no_order_is_faster() -> None:
@@ -52,17 +65,11 @@ def test_level_2_is_not_slower_than_level_1() -> None:
 
 def test_slow_orders_are_dropped_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """nc-order-triggers runs for an order only if it may decide which one is the fastest."""
-    order, called = NcOrderTriggersPass.apply, [0]
-
-    def apply(self: NcOrderTriggersPass, ctx: Context, op: ModuleOp) -> None:
-        called[0] += 1
-        order(self, ctx, op)
-
-    monkeypatch.setattr(NcOrderTriggersPass, "apply", apply)
+    called = counted(monkeypatch, NcOrderTriggersPass)
 
     def times(matter: float) -> int:
         called[0] = 0
-        monkeypatch.setattr(compiler, "TRIGGERS_MATTER", matter)
+        monkeypatch.setattr(orders, "TRIGGERS_MATTER", matter)
         compile_text(DENSE, "trn1", CompileOptions(optlevel=3))
         return called[0]
 
@@ -116,13 +123,7 @@ ENTRY main {
 
 def test_paths_are_compared_in_one_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """All orders are tried for the path that is chosen, and the counts are those of its result."""
-    order, called = NcSchedulePass.apply, [0]
-
-    def apply(self: NcSchedulePass, ctx: Context, op: ModuleOp) -> None:
-        called[0] += 1
-        order(self, ctx, op)
-
-    monkeypatch.setattr(NcSchedulePass, "apply", apply)
+    called = counted(monkeypatch, NcSchedulePass)
     statistics.reset()
     said: list[Message] = []
     with handling(said.append):

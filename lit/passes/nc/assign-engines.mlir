@@ -1,5 +1,6 @@
 // RUN: neuron-opt %s -p nc-assign-engines | filecheck %s
 // RUN: sed 's/nc.dma (%a.*$/& on dma3/' %s | neuron-opt -p nc-assign-engines | filecheck %s --check-prefix=KEPT
+// RUN: sed 's/nc.dma (%a.*$/& on dma3/' %s | neuron-opt -p '@nc-order,@trn1:allocated' | filecheck %s --check-prefix=KEPT
 // RUN: neuron-opt %s -p 'nc-verify-order,nc-assign-engines,nc-verify-order' -o /dev/null
 // RUN: status 1 neuron-opt %s -p nc-schedule 2>&1 | filecheck %s --check-prefix=NONE
 
@@ -7,7 +8,7 @@
 // CHECK-NEXT: nc.matmul {{.*}} on pe
 // CHECK-NEXT: nc.tensor_copy {{.*}} on dve
 // CHECK-NEXT: nc.dma (%y{{.*}} on dma4 by pool
-// KEPT:       nc.dma (%a{{.*}} on dma3
+// KEPT:       nc.dma (%a{{.*}} on dma3 attributes {nc.own_queue}
 // NONE: [NIR_NC002] nc-schedule takes instructions with engines, this nc.dma has none
 // NONE: help: run nc-assign-engines first
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {

@@ -2,10 +2,11 @@
 // RUN: neuron-opt %s -p nc-assign-queues --pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=STAT
 // RUN: neuron-opt %s -p nc-verify-order,nc-assign-queues,nc-verify-order -o /dev/null
 // RUN: sed 's/{nc.scheduled}//' %s | neuron-opt -p nc-assign-queues | filecheck %s --check-prefix=HAND
+// RUN: sed '/%c\[/s/on dma3/on dma3 attributes {nc.own_queue}/' %s | neuron-opt -p nc-assign-queues | filecheck %s --check-prefix=OWN
 
 // Loads with rows of 4 KiB share the first queue that SP has for loads: ACT uses dma1. Rows of 512
 // bytes take one queue 1.6 times as long as all DMA engines together, so they are spread over two
-// queues. Stores keep their queue.
+// queues. Stores keep their queue, and so does a load whose queue the program names; others pass it.
 
 // CHECK: nc.dma (%a{{.*}} on dma1 by act
 // CHECK: nc.dma (%b{{.*}} on dma2
@@ -21,6 +22,9 @@
 // HAND: nc.dma (%d{{.*}} on dma3
 // HAND: nc.dma (%e{{.*}} on dma2
 
+// OWN: nc.dma (%b{{.*}} on dma2
+// OWN: nc.dma (%c{{.*}} on dma3 attributes {nc.own_queue}
+// OWN: nc.dma (%d{{.*}} on dma2
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "allocated"} {
   nc.variable "x" : "input" memref<128x4096xf32, #nc.space<"hbm">> index 0 at 0
