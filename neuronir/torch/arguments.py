@@ -47,13 +47,17 @@ NO_EFFECT = {
 """Options without effect on a traced model, each with the reason."""
 
 
+_NO_TARGET = "?"
+"""Stands for a target that is missing; an empty one is refused where it is read."""
+
+
 def parse_arguments(given: Arguments, *, need_target: bool = False) -> Namespace:
     """Return the options of neuronx-cc compile; the target is trn1 where none is given
     (NIR_ARG003).
     """
-    default = "" if need_target else TARGET
+    default = _NO_TARGET if need_target else TARGET
     parsed = parsed_words(split_words(given), neuronx_cc_args, ("--target", default))
-    if not parsed.target:
+    if parsed.target == _NO_TARGET:
         raise NeuronError(
             "NIR_ARG003",
             "cpu_backend=True needs a target in compiler_args",

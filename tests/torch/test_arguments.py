@@ -74,7 +74,7 @@ NEURONX: dict[str, Row] = {
     "disable_dge": ("--disable-dge", REMARK),
     "hbm_scratchpad_page_size": ("--hbm-scratchpad-page-size 512", REMARK),
     "distribution_strategy": ("--distribution-strategy nemo", REMARK),
-    "implicit_integer_downcast": ("--implicit-integer-downcast fp32", REMARK),
+    "implicit_integer_downcast": ("--implicit-integer-downcast dot", REMARK),
     "tensorizer_options": ("--tensorizer-options=--x", REMARK),
     "internal_hlo2tensorizer_options": ("--internal-hlo2tensorizer-options --x", REMARK),
     "internal_max_instruction_limit": ("--internal-max-instruction-limit 5", REMARK),
@@ -95,7 +95,7 @@ NEURON: dict[str, Row] = {
     "rematerialization_en": ("--rematerialization-en", REMARK),
     "spill_dis": ("--spill_dis", REMARK),
     "sb_size": ("--sb-size 5", REMARK),
-    "enable_replication": ("--enable-replication yes", REMARK),
+    "enable_replication": ("--enable-replication true", REMARK),
     "extract_weights": ("--extract-weights yes", REMARK),
 }
 BOTH = ((neuronx_cc_args, parse_arguments, NEURONX), (neuron_cc_args, parse_inf1, NEURON))
