@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from neuronir.dialects.tile.interface import REDUCED, DimNeed, Tiling, Window
 from neuronir.dialects.tile.rules import contracting, shape_of
@@ -28,6 +28,13 @@ class Axes:
         self._size.append(size)
         self._parts.append(())
         return len(self._size) - 1
+
+    def new_ones(self, sizes: Sequence[int]) -> tuple[int, ...]:
+        """Create an axis of each size."""
+        first = len(self._size)
+        self._size += sizes
+        self._parts += [()] * len(sizes)
+        return tuple(range(first, first + len(sizes)))
 
     def apart(self, row: Sequence[int], extent: Callable[[int], int]) -> bool:
         """Return whether a tile is not contiguous along a dimension with these axes.
@@ -86,6 +93,15 @@ class Axes:
             self._parts[x] = (outer, y)
             a, b = self._again([*a, outer], b)
         return not a and not b
+
+    def unify_one(self, left: int, right: int) -> bool:
+        """Unify two axes: like `unify` of a list each, without lists in the usual case."""
+        parts, size = self._parts, self._size
+        if not parts[left] and not parts[right] and size[left] == size[right]:
+            if left != right and size[left] > 1:
+                parts[left] = (right,)
+            return True
+        return self.unify((left,), (right,))
 
     def _again(self, a: list[int], b: list[int]) -> tuple[list[int], list[int]]:
         return self.leaves(a), self.leaves(b)
@@ -148,20 +164,24 @@ class Related:
 
     def key(self, op: Operation, which: int) -> Key:
         """Return the key of an operand."""
-        value = op.operands[which]
-        return value if value.owner in self._inside else (op, which)
+        value = op._operands[which]
+        if isinstance(value, OpResult) and value.op in self._inside:
+            return value
+        return op, which
 
     def of(self, key: Key) -> list[list[int]]:
         """Return the leaf axes of each dimension."""
-        if key not in self._rows:
-            self._rows[key] = [self.axes.leaves((axis,)) for axis in self.dims[key]]
-        return self._rows[key]
+        found = self._rows.get(key)
+        if found is None:
+            found = self._rows[key] = [self.axes.leaves((axis,)) for axis in self.dims[key]]
+        return found
 
     def leaves(self, key: Key) -> list[int]:
         """Return all leaf axes, outermost first."""
-        if key not in self._leaves:
-            self._leaves[key] = [axis for row in self.of(key) for axis in row]
-        return self._leaves[key]
+        found = self._leaves.get(key)
+        if found is None:
+            found = self._leaves[key] = [axis for row in self.of(key) for axis in row]
+        return found
 
     def of_op(self, op: Operation) -> frozenset[int]:
         """Return the axes that an op works on: those of its operands and its result."""
@@ -171,7 +191,7 @@ class Related:
                 found.update(self.leaves(self.key(op, i)))
             for r in op.results:
                 found.update(self.leaves(r))
-            self._of_op[op] = frozenset(self.base(a) for a in found)
+            self._of_op[op] = self.based(found)
         return self._of_op[op]
 
     def inputs(self) -> list[tuple[Operation, int]]:
@@ -179,10 +199,11 @@ class Related:
         return [key for key in self.dims if isinstance(key, tuple)]
 
     def _known(self, key: Key) -> tuple[int, ...]:
-        if key not in self.dims:
+        found = self.dims.get(key)
+        if found is None:
             value = key[0].operands[key[1]] if isinstance(key, tuple) else key
-            self.dims[key] = tuple(self.axes.new(n) for n in shape_of(value))
-        return self.dims[key]
+            found = self.dims[key] = self.axes.new_ones(shape_of(value))
+        return found
 
     def _relate(self, op: Operation) -> bool:
         tiling = tiled(op)
@@ -201,7 +222,7 @@ class Related:
                 continue
             for axis, need in zip(mine, needs, strict=True):
                 if isinstance(need, int):
-                    if not self.axes.unify((axis,), (result[need],)):
+                    if not self.axes.unify_one(axis, result[need]):
                         return False
                 elif isinstance(need, Window):
                     self._windows.append((axis, result[need.dim], need))
@@ -255,6 +276,10 @@ class Related:
             axis = self.derived[axis].base
         return axis
 
+    def based(self, axes: Iterable[int]) -> frozenset[int]:
+        """Return axes, with derived ones replaced by their bases."""
+        return frozenset(map(self.base, axes) if self.derived else axes)
+
     def _contract(self, op: Operation, tiling: Tiling) -> bool:
         """Unify the dimensions along which two operands are reduced together, in order."""
         rows = [
@@ -264,7 +289,7 @@ class Related:
         ]
         if len(rows) < 2:
             return True
-        return all(self.axes.unify((a,), (b,)) for a, b in zip(*rows, strict=True))
+        return all(self.axes.unify_one(a, b) for a, b in zip(*rows, strict=True))
 
     def _reduced_dims(self, op: Operation, which: int, needs: Sequence[DimNeed]) -> list[int]:
         mine = self.dims[self.key(op, which)]

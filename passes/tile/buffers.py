@@ -8,15 +8,13 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from math import prod
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
-from neuronir.dialects.support.dtypes import byte_size
 from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
 from neuronir.passes.hlo.support.values import integer
 from neuronir.passes.tile.axes import Key
 from neuronir.passes.tile.group import Group, is_view, item_bytes, root_of
 from neuronir.passes.tile.steps import Buffer, Step
-from neuronir.passes.tile.sums import carried_element
 
 RUN = 512
 """Elements of a row that is not divided over partitions if there are enough rows."""
@@ -44,7 +42,6 @@ def _step(op: Operation, group: Group) -> Step:
             counts.append((_buffer(group, iota.results[0]), counted))
     return Step(
         op,
-        group.axes_of(op),
         roots,
         tuple(_buffer(group, root) for root in roots if isinstance(root, tuple)),
         tuple(_buffer(group, r) for r in op.results if not passes_on(op, group)),
@@ -54,9 +51,8 @@ def _step(op: Operation, group: Group) -> Step:
 
 
 def _buffer(group: Group, key: Key) -> Buffer:
-    value, leaves = group.value(key), tuple(group.related.leaves(key))
-    carried = item_bytes(value) if isinstance(key, tuple) else byte_size(carried_element(value))
-    return Buffer(key, value, leaves, group.based(leaves), item_bytes(value), carried)
+    value = group.value(key)
+    return Buffer(key, value, group.related.leaves(key), item_bytes(value), group.related)
 
 
 def sizes_of(group: Group, partitions: int, resident: Collection[SSAValue]) -> Sizes:
@@ -81,7 +77,7 @@ def sizes_of(group: Group, partitions: int, resident: Collection[SSAValue]) -> S
             continue
         for made in step.made:
             size, depth = _tile(group, made, partitions)
-            if group.depth_of(step.axes) > depth:  # loops add it up
+            if group.loops and group.depth_of(group.axes_of(step.op)) > depth:  # loops add it up
                 size = size * made.carried // made.item
             found[made.key] = size, depth
     return found
@@ -90,7 +86,7 @@ def sizes_of(group: Group, partitions: int, resident: Collection[SSAValue]) -> S
 def _tile(group: Group, buffer: Buffer, partitions: int) -> tuple[int, int]:
     extents = tuple([group.extent(a) for a in buffer.leaves])
     size = -(-prod(extents) * buffer.item // spread(extents, partitions))
-    return size, group.depth_of(buffer.based)
+    return size, group.depth_of(buffer.based) if group.loops else 0
 
 
 def most_live(group: Group, sizes: Mapping[Key, int]) -> int:
@@ -125,10 +121,9 @@ def _root(group: Group, op: Operation, which: int) -> Key | None:
     """Return the base of an operand: a value of the group, or an outer use."""
     while True:
         value = op.operands[which]
-        owner = value.owner
-        if owner not in group.inside:
+        if not isinstance(value, OpResult) or value.op not in group.inside:
             return None if not shape_of(value) else (op, which)
-        assert isinstance(owner, Operation)
+        owner = value.op
         if not is_view(owner):
             return value
         if not owner.operands:
@@ -139,11 +134,11 @@ def _root(group: Group, op: Operation, which: int) -> Key | None:
 def views_of(value: SSAValue) -> list[Operation]:
     """Return the views through which a value is read, nearest first, and the source that is one."""
     found: list[Operation] = []
-    while isinstance(value.owner, Operation) and is_view(value.owner):
-        found.append(value.owner)
-        if not value.owner.operands:
+    while isinstance(value, OpResult) and is_view(value.op):
+        found.append(value.op)
+        if not value.op.operands:
             break
-        value = value.owner.operands[0]
+        value = value.op.operands[0]
     return found
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from math import prod
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.support.dtypes import is_float
@@ -94,13 +94,15 @@ class Group:
 
     def based(self, axes: Iterable[int]) -> frozenset[int]:
         """Return axes, with derived ones replaced by their bases."""
-        return frozenset(self.related.base(a) for a in axes)
+        return self.related.based(axes)
 
     def depth_of(self, axes: frozenset[int]) -> int:
         """Return how many loops enclose a value with these axes: down to the innermost that moves
         it.
         """
         depth = 0
+        if not self.loops:
+            return depth
         for i, loop in enumerate(self.loops):
             if loop.axis in axes:
                 depth = i + 1
@@ -243,9 +245,10 @@ def is_number(value: SSAValue) -> bool:
 
 def is_view(op: Operation) -> bool:
     """Return whether an op needs no instruction; arrays of constants are loaded like arguments."""
-    if op.name == "hlo.constant":
+    name = op.name
+    if name == "hlo.constant":
         return prod(shape_of(op.results[0])) == 1
-    return op.name in VIEWS or is_cast(op)
+    return name in VIEWS or (name == "hlo.convert" and is_cast(op))
 
 
 def is_cast(op: Operation) -> bool:
@@ -279,18 +282,18 @@ def is_source(op: Operation | Block) -> bool:
 
 def root_of(value: SSAValue) -> SSAValue:
     """Return the base of a value, through all views."""
-    while isinstance(value.owner, Operation) and is_view(value.owner) and value.owner.operands:
-        value = value.owner.operands[0]
+    while isinstance(value, OpResult) and is_view(value.op) and value.op.operands:
+        value = value.op.operands[0]
     return value
 
 
 def views_between(value: SSAValue) -> Iterator[Operation]:
     """Return the views between a value and its base, nearest first."""
-    while isinstance(value.owner, Operation) and is_view(value.owner):
-        yield value.owner
-        if not value.owner.operands:
+    while isinstance(value, OpResult) and is_view(value.op):
+        yield value.op
+        if not value.op.operands:
             return
-        value = value.owner.operands[0]
+        value = value.op.operands[0]
 
 
 def make_group(ops: Sequence[Operation], order: Mapping[Operation, int]) -> Group | None:

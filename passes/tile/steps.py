@@ -2,25 +2,34 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.ir import Operation, SSAValue
 
-from neuronir.passes.tile.axes import Key
+from neuronir.dialects.support.dtypes import byte_size
+from neuronir.passes.tile.axes import Key, Related
+from neuronir.passes.tile.sums import carried_element
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False)
 class Buffer:
-    """A value that may have a buffer: its leaf axes, their bases, and the bytes of an element.
-
-    Loops that reduce carry elements of `carried` bytes.
-    """
+    """A value that may have a buffer: its leaf axes, and the bytes of an element."""
 
     key: Key
     value: SSAValue
-    leaves: tuple[int, ...]
-    based: frozenset[int]
+    leaves: Sequence[int]
     item: int
-    carried: int
+    related: Related
+
+    @cached_property
+    def based(self) -> frozenset[int]:
+        """Return the axes, with derived ones replaced by their bases."""
+        return self.related.based(self.leaves)
+
+    @cached_property
+    def carried(self) -> int:
+        """Return the bytes of an element in loops that add up a value made in the group."""
+        return byte_size(carried_element(self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +41,6 @@ class Step:
     """
 
     op: Operation
-    axes: frozenset[int]
     roots: tuple[Key, ...]
     loaded: tuple[Buffer, ...]
     made: tuple[Buffer, ...]

@@ -77,8 +77,7 @@ class GroupTimes:
         for op in group.ops:
             if is_view(op):
                 continue
-            depth = group.depth_of(group.axes_of(op))
-            rounds = group.rounds(depth)
+            rounds = group.rounds(group.depth_of(group.axes_of(op))) if group.loops else 1
             p, v = self._op(op, group)
             pe += p * rounds
             vector += v * rounds
@@ -168,7 +167,7 @@ class GroupTimes:
         keys = [*op.results, *(group.related.key(op, i) for i in range(len(op.operands)))]
         most = max(keys, key=group.tile_elements)
         leaves = group.related.leaves(most)
-        elements = prod(group.extent(a) for a in leaves) / self._partitions(op, leaves, group)
+        elements = group.tile_elements(most) / self._partitions(op, leaves, group)
         if of_rows(op):
             passes = row_passes(op)
         else:
@@ -184,10 +183,10 @@ class GroupTimes:
         reduction that is not a sum uses either kept or reduced axes if its results leave the group,
         because they would lie apart on partitions.
         """
-        kept = set(leaves)
-        if op.name == "hlo.reduce":
-            kept = set(group.related.leaves(op.results[0]))
-        axes = [a for a in leaves if a in kept and a not in group.batch]
+        kept = set(group.related.leaves(op.results[0]) if op.name == "hlo.reduce" else leaves)
+        axes = leaves
+        if group.batch or not kept.issuperset(leaves):
+            axes = [a for a in leaves if a in kept and a not in group.batch]
         if of_rows(op):
             row = group.related.of(group.related.key(op, 0))[axis_of(op)]
             axes = [a for a in axes if a not in row]
@@ -195,10 +194,10 @@ class GroupTimes:
         anywhere = leaves
         if op.name == "hlo.reduce" and combiner(op) != "hlo.add" and _leave(kept, group):
             anywhere = [a for a in leaves if a not in kept]
-        fit, most = (
-            in_runs(tuple(group.extent(a) for a in some), self.machine.partitions)
-            for some in (axes, anywhere)
-        )
+        fit = in_runs(tuple([group.extent(a) for a in axes]), self.machine.partitions)
+        if anywhere is axes:
+            return fit
+        most = in_runs(tuple([group.extent(a) for a in anywhere]), self.machine.partitions)
         return max(fit, most // 2)
 
     def _dot(self, op: Operation, group: Group) -> tuple[float, float]:

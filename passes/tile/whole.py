@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import DType
-from neuronir.dialects.tile.interface import Tiling, tiling_of
+from neuronir.dialects.tile.interface import Tiling, fact_of_op, tiling_of
 from neuronir.dialects.tile.rules import combiner, shape_of
 from neuronir.passes.hlo.support.values import integer, ints
 from neuronir.passes.lowering.rules.elementwise import BINARY, LOGICAL
@@ -98,6 +98,7 @@ def trims(op: Operation) -> bool:
     return all(n == 1 for n in ints(op, "strides"))
 
 
+@fact_of_op
 def tiled(op: Operation) -> Tiling | None:
     """Return the tiling of an op; None if it is lowered as a whole."""
     return None if whole(op) else tiling_of(op)

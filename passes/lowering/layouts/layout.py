@@ -9,6 +9,7 @@ axis of a buffer. A value is constant along digits that no atom covers.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
@@ -16,8 +17,7 @@ from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
 
 
-@dataclass(frozen=True, slots=True)
-class Atom:
+class Atom(NamedTuple):
     """The digit `((n // unit) % extent) // (stride // unit) % size` of element number n.
 
     If the tile does not divide the dimension, the last tile is shorter and `unit * extent` is the

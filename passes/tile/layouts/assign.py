@@ -76,7 +76,7 @@ def _chosen(values: Values) -> Tables:
     tables = Tables(values, Costs(values.machine, values.loads(), extras(values)))
     known: Copies = {}
     best: tuple[float, Filled] | None = None
-    with unchanged_ops():
+    with unchanged_ops(), values.remembered():
         for _ in range(TRIES):
             tables.fill(known)
             choice = Choice(tables)

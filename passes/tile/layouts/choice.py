@@ -7,7 +7,7 @@ of its users.
 from collections.abc import Sequence
 from math import prod
 
-from xdsl.dialects.builtin import TensorType, UnitAttr
+from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.tensor import InsertSliceOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
@@ -37,7 +37,7 @@ from neuronir.passes.tile.layouts.plans import Plan, dtype, has_plans
 from neuronir.passes.tile.layouts.tables import Tables
 from neuronir.passes.tile.layouts.values import trips
 from neuronir.passes.tile.row_composites import ROWS
-from neuronir.passes.tile.whole import MARK, trims, whole
+from neuronir.passes.tile.whole import trims, whole
 
 FAR = 1e9
 """Penalty in ns of a plan without a valid result, so that the least bad one can be found."""
@@ -119,7 +119,7 @@ class Choice(Copies):
             if best is None or total < best[0]:
                 best = total, p
         if best is None or best[0] == NEVER:
-            op.attributes[MARK] = UnitAttr()
+            self.values.lower_whole(op)
             for r in op.results:
                 self.known.pop(r, None)
             self._to_memory(op)

@@ -37,6 +37,12 @@ Copies = Mapping[SSAValue, Sequence[Partition]]
 """The chosen partitions of values."""
 
 
+_Kind = tuple[tuple[int, ...], DType, bool]
+"""The shape and type of a value, and whether it may be infinite or NaN."""
+Routes = dict[tuple[Partition, Partition], tuple[float, Partition | None]]
+"""The costs of conversions, and their intermediate partitions."""
+
+
 class Filled(NamedTuple):
     """Tables, and the choice that they were filled with (see Tables)."""
 
@@ -62,8 +68,9 @@ class Tables:
         self.known: Copies = {}
         self._plans: dict[Operation, list[Plan]] = {}
         self._counts: dict[Operation, int] = {}
-        self._kinds: dict[SSAValue, tuple[tuple[int, ...], DType, bool]] = {}
-        self._routes: dict[object, tuple[float, Partition | None]] = {}
+        self._kinds: dict[SSAValue, _Kind] = {}
+        self._routes: dict[_Kind, Routes] = {}
+        self._routes_of: dict[SSAValue, Routes] = {}
 
     def fill(self, known: Copies) -> None:
         """Compute all tables; `known` has the partitions of the readers' other operands in the
@@ -260,9 +267,11 @@ class Tables:
 
         Either the value is converted or the view, which is read `times` as often.
         """
+        if not views:
+            return self.change(value, c, need)
         wanted = self.values.back(views, need)
         best = NEVER if wanted is None else self.change(value, c, wanted)
-        if views and best > 0 and (wanted is None or any(v.name in SLICES for v in views)):
+        if best > 0 and (wanted is None or any(v.name in SLICES for v in views)):
             best = min(best, times * self.turn(views, c, need)[0])
         return best
 
@@ -349,14 +358,15 @@ class Tables:
         self, value: SSAValue, source: Partition, target: Partition
     ) -> tuple[float, Partition | None]:
         """Return the least cost of a conversion, and the intermediate partition."""
-        kind = self._kinds.get(value)
-        if kind is None:
+        known = self._routes_of.get(value)
+        if known is None:
             kind = shape_of(value), self.values.kind(value), value in self.values.special
+            known = self._routes_of[value] = self._routes.setdefault(kind, {})
             self._kinds[value] = kind
-        key = kind, source, target
-        found = self._routes.get(key)
+        found = known.get((source, target))
         if found is None:
-            found = self._routes[key] = self._route(*kind, source, target)
+            kind = self._kinds[value]
+            found = known[source, target] = self._route(*kind, source, target)
         return found
 
     def _route(

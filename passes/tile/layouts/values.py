@@ -1,11 +1,12 @@
 """Classify the values of a function for layouts: in HBM, views, scalars, or tiles."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.dialects.builtin import StringAttr, TensorType, UnitAttr
 from xdsl.dialects.tensor import ExtractSliceOp, InsertSliceOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
@@ -29,7 +30,7 @@ from neuronir.passes.tile.layouts.costs import ELEMENT_NS, Weights, run_of
 from neuronir.passes.tile.layouts.maps import Partition, sees
 from neuronir.passes.tile.layouts.plans import dtype
 from neuronir.passes.tile.special import special_values
-from neuronir.passes.tile.whole import whole
+from neuronir.passes.tile.whole import MARK, whole
 
 NOT_LAID_OUT = ("hlo.tuple", "tile.index", "tile.empty", "tensor.insert_slice", "hlo.constant")
 """Ops whose results have no layout of their own choice."""
@@ -52,6 +53,8 @@ class Values:
         self.machine = machine
         self.limit = machine.partitions
         self.weights: dict[Block, float] = {block: 1.0}
+        self._in_hbm: dict[SSAValue, bool] | None = None
+        self._chains: dict[SSAValue, tuple[SSAValue, tuple[Operation, ...]]] | None = None
         self.ops = list(self._walk(block))
         self.inserts = self._inserts()
         for op in self.ops:
@@ -97,8 +100,33 @@ class Values:
         root, views = self.chain(op.operands[0], casts=False)
         return self.in_hbm(root) and not any(v.name == "hlo.slice" for v in views)
 
+    @contextmanager
+    def remembered(self) -> Iterator[None]:
+        """Remember where values are and what they are views of; ops must not change meanwhile,
+        except by `lower_whole`.
+        """
+        self._in_hbm, self._chains = {}, {}
+        try:
+            yield
+        finally:
+            self._in_hbm = self._chains = None
+
+    def lower_whole(self, op: Operation) -> None:
+        """Mark an op as lowered as a whole: its results are in HBM."""
+        op.attributes[MARK] = UnitAttr()
+        if self._in_hbm is not None:
+            self._in_hbm, self._chains = {}, {}
+
     def in_hbm(self, value: SSAValue) -> bool:
         """Return whether a value is in HBM."""
+        if self._in_hbm is None:
+            return self._is_in_hbm(value)
+        found = self._in_hbm.get(value)
+        if found is None:
+            found = self._in_hbm[value] = self._is_in_hbm(value)
+        return found
+
+    def _is_in_hbm(self, value: SSAValue) -> bool:
         if isinstance(value, BlockArgument):
             begin = initial_value(value)
             return begin is None or self.in_hbm(begin)
@@ -121,16 +149,24 @@ class Values:
             return False
         return not all(self.in_hbm(r) for r in op.results)
 
-    def chain(self, value: SSAValue, *, casts: bool = True) -> tuple[SSAValue, list[Operation]]:
+    def chain(
+        self, value: SSAValue, *, casts: bool = True
+    ) -> tuple[SSAValue, tuple[Operation, ...]]:
         """Return the base of a value, and the views in between, nearest first.
 
         A slice of a value in HBM is a base if its address is known.
         """
+        if self._chains is None or not casts:
+            return self._chain(value, casts)
+        found = self._chains.get(value)
+        if found is None:
+            found = self._chains[value] = self._chain(value, casts)
+        return found
+
+    def _chain(self, value: SSAValue, casts: bool) -> tuple[SSAValue, tuple[Operation, ...]]:
         views: list[Operation] = []
-        while True:
-            op = value.owner
-            if not isinstance(op, Operation):
-                break
+        while isinstance(value, OpResult):
+            op = value.op
             view = sees(op) or (casts and op in self.casts)
             if isinstance(op, ExtractSliceOp) and self.in_hbm(op.source):
                 view = False
@@ -138,7 +174,7 @@ class Values:
                 break
             views.append(op)
             value = op.operands[0]
-        return value, views
+        return value, tuple(views)
 
     def is_number(self, value: SSAValue) -> bool:
         """Return whether a value is uniform."""
