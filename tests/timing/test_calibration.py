@@ -15,6 +15,8 @@ _LOOSE = {"AO-rope"}
 _LARGE = {"NKI-mm-3", "AO-rmsnorm_matmul", "AO-swiglu", "AO-transpose_matmul"}
 _LARGE |= {"AO-bmm", "AO-bmm_softmax"}
 _QUICK = [k for k in KERNELS if k.name not in _LARGE]
+# Whose scheduled times follow the order of transfers, of computation, and their queues.
+_GUARDS = ("NKI-mm-2", "NKI-mamba1-512x256", "AO-silu", "AC-4_attention-10")
 
 
 def check(row: Row) -> None:
@@ -27,6 +29,13 @@ def check(row: Row) -> None:
 @pytest.mark.thin(2)
 def test_latency_is_within_15_percent(kernel: Published) -> None:
     check(simulate(kernel))
+
+
+@pytest.mark.parametrize("name", _GUARDS)
+def test_the_page_states_scheduled_times(name: str) -> None:
+    """Of a few kernels: a change of the generated code must not wait for the slow tests."""
+    row = simulate(next(k for k in KERNELS if k.name == name), "virtual")
+    assert row.simulated_us == pytest.approx(times_in(3)[name], rel=0.01)
 
 
 @pytest.mark.slow
