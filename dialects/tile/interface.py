@@ -6,16 +6,13 @@ slice of the result needs the same slice of the operand); a window of it is need
 neighbours); it is reduced (partial results of slices are combined); or all of it is needed.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from functools import wraps
-from typing import Any, TypeVar
 
 from xdsl.ir import Operation
+
+from neuronir.dialects.support.unchanged import fact_of_op
 
 
 class Need(Enum):
@@ -82,40 +79,8 @@ def register_tiling(*names: str) -> Callable[[TilingRule], TilingRule]:
     return register
 
 
-_Found = TypeVar("_Found")
-_Known = defaultdict[Callable[..., Any], dict[Operation, Any]]
-_KNOWN: ContextVar[_Known | None] = ContextVar("facts", default=None)
-
-
-def fact_of_op(function: Callable[[Operation], _Found]) -> Callable[[Operation], _Found]:
-    """Memoise `function` for each op while `unchanged_ops` is active."""
-
-    @wraps(function)
-    def look_up(op: Operation) -> _Found:
-        known = _KNOWN.get()
-        if known is None:
-            return function(op)
-        mine: dict[Operation, _Found] = known[function]
-        if op in mine:
-            return mine[op]
-        found = mine[op] = function(op)
-        return found
-
-    return look_up
-
-
 @fact_of_op
 def tiling_of(op: Operation) -> Tiling | None:
     """Return the tiling of an op; None if it has none and is lowered as a whole."""
     rule = _RULES.get(op.name)
     return rule(op) if rule is not None and len(op.results) == 1 else None
-
-
-@contextmanager
-def unchanged_ops() -> Iterator[None]:
-    """Cache facts of ops while the context is active; ops must not change meanwhile."""
-    token = _KNOWN.set(defaultdict(dict))
-    try:
-        yield
-    finally:
-        _KNOWN.reset(token)

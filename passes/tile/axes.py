@@ -25,9 +25,7 @@ class Axes:
 
     def new(self, size: int) -> int:
         """Create an axis."""
-        self._size.append(size)
-        self._parts.append(())
-        return len(self._size) - 1
+        return self.new_ones((size,))[0]
 
     def new_ones(self, sizes: Sequence[int]) -> tuple[int, ...]:
         """Create an axis of each size."""

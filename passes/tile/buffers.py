@@ -13,7 +13,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
 from neuronir.passes.hlo.support.values import integer
 from neuronir.passes.tile.axes import Key
-from neuronir.passes.tile.group import Group, is_view, item_bytes, root_of
+from neuronir.passes.tile.group import Group, is_view, item_bytes, root_of, views_between
 from neuronir.passes.tile.steps import Buffer, Step
 
 RUN = 512
@@ -35,7 +35,7 @@ def _step(op: Operation, group: Group) -> Step:
     )
     counts: list[tuple[Buffer, Sequence[int]]] = []
     for value in op.operands:
-        views = views_of(value)
+        views = list(views_between(value))
         if views and views[-1].name == "hlo.iota":
             iota = views[-1]
             counted = group.related.of(iota.results[0])[integer(iota, "iota_dimension")]
@@ -129,17 +129,6 @@ def _root(group: Group, op: Operation, which: int) -> Key | None:
         if not owner.operands:
             return None
         op, which = owner, 0
-
-
-def views_of(value: SSAValue) -> list[Operation]:
-    """Return the views through which a value is read, nearest first, and the source that is one."""
-    found: list[Operation] = []
-    while isinstance(value, OpResult) and is_view(value.op):
-        found.append(value.op)
-        if not value.op.operands:
-            break
-        value = value.op.operands[0]
-    return found
 
 
 def passes_on(op: Operation, group: Group) -> bool:

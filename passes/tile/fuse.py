@@ -15,8 +15,8 @@ from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.loops import LoopOp, body_of
 from neuronir.dialects.support.names import name_results
+from neuronir.dialects.support.unchanged import unchanged_ops
 from neuronir.dialects.support.walking import walk_in
-from neuronir.dialects.tile.interface import unchanged_ops
 from neuronir.passes.hlo.support.walk import erase_dead, leaves
 from neuronir.passes.statistics import record
 from neuronir.passes.tile.fit import check_types, programs

@@ -1,6 +1,6 @@
 """Represent groups: ops that are executed together, tile by tile, in loops over shared axes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -92,17 +92,11 @@ class Group:
         """Return the axes that an op works on, derived axes replaced by their bases."""
         return self.related.of_op(op)
 
-    def based(self, axes: Iterable[int]) -> frozenset[int]:
-        """Return axes, with derived ones replaced by their bases."""
-        return self.related.based(axes)
-
     def depth_of(self, axes: frozenset[int]) -> int:
         """Return how many loops enclose a value with these axes: down to the innermost that moves
         it.
         """
         depth = 0
-        if not self.loops:
-            return depth
         for i, loop in enumerate(self.loops):
             if loop.axis in axes:
                 depth = i + 1
@@ -288,7 +282,9 @@ def root_of(value: SSAValue) -> SSAValue:
 
 
 def views_between(value: SSAValue) -> Iterator[Operation]:
-    """Return the views between a value and its base, nearest first."""
+    """Return the views between a value and its base, nearest first; a constant or an iota is the
+    last one.
+    """
     while isinstance(value, OpResult) and is_view(value.op):
         yield value.op
         if not value.op.operands:

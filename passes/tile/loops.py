@@ -122,7 +122,7 @@ class Nest:
         """Return the loops that move an output: partial sums over other loops are complete after
         them.
         """
-        return self.group.depth_of(self.group.based(self.related.leaves(value)))
+        return self.group.depth_of(self.related.based(self.related.leaves(value)))
 
     def summed(self, value: SSAValue) -> bool:
         """Return whether loops accumulate partial results of an output."""
@@ -371,7 +371,7 @@ class Nest:
         )
         if mark not in where.slices:
             # before loops that do not move it
-            here = where.at(self.group.depth_of(self.group.based(moving)))
+            here = where.at(self.group.depth_of(self.related.based(moving)))
             if mark not in here.slices:
                 here.slices[mark] = self.slicer.slice(here, value, rows, tiles)
             where.slices[mark] = here.slices[mark]

@@ -126,7 +126,7 @@ class GroupTimes:
         if not isinstance(key, tuple):
             rows = max(rows, self._product_rows(value, group))
         each = max(m.dma_queue_descriptor_ns * 0.95, tile / rows / m.dma_engine_gbps)
-        rounds = group.rounds(group.depth_of(group.based(leaves)))
+        rounds = group.rounds(group.depth_of(group.related.based(leaves)))
         return rounds * max(rows * each / m.dma_engines, m.dma_trigger_ns)
 
     def _product_rows(self, value: SSAValue, group: Group) -> int:

@@ -11,7 +11,8 @@ from xdsl.ir import Operation
 
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import DType
-from neuronir.dialects.tile.interface import Tiling, fact_of_op, tiling_of
+from neuronir.dialects.support.unchanged import fact_of_op
+from neuronir.dialects.tile.interface import Tiling, tiling_of
 from neuronir.dialects.tile.rules import combiner, shape_of
 from neuronir.passes.hlo.support.values import integer, ints
 from neuronir.passes.lowering.rules.elementwise import BINARY, LOGICAL

@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.support.unchanged import unchanged_ops
 from neuronir.dialects.support.walking import walk_in
-from neuronir.dialects.tile.interface import unchanged_ops
 from neuronir.dialects.tile.ops import EmptyOp
 from neuronir.passes.tile.layouts.choice import Choice
 from neuronir.passes.tile.layouts.copies import NoLayouts

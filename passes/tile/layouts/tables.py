@@ -39,7 +39,7 @@ Copies = Mapping[SSAValue, Sequence[Partition]]
 
 _Kind = tuple[tuple[int, ...], DType, bool]
 """The shape and type of a value, and whether it may be infinite or NaN."""
-Routes = dict[tuple[Partition, Partition], tuple[float, Partition | None]]
+_Routes = dict[tuple[Partition, Partition], tuple[float, Partition | None]]
 """The costs of conversions, and their intermediate partitions."""
 
 
@@ -68,9 +68,8 @@ class Tables:
         self.known: Copies = {}
         self._plans: dict[Operation, list[Plan]] = {}
         self._counts: dict[Operation, int] = {}
-        self._kinds: dict[SSAValue, _Kind] = {}
-        self._routes: dict[_Kind, Routes] = {}
-        self._routes_of: dict[SSAValue, Routes] = {}
+        self._routes: dict[SSAValue, tuple[_Kind, _Routes]] = {}
+        self._routes_of_kind: dict[_Kind, _Routes] = {}
 
     def fill(self, known: Copies) -> None:
         """Compute all tables; `known` has the partitions of the readers' other operands in the
@@ -358,15 +357,14 @@ class Tables:
         self, value: SSAValue, source: Partition, target: Partition
     ) -> tuple[float, Partition | None]:
         """Return the least cost of a conversion, and the intermediate partition."""
-        known = self._routes_of.get(value)
+        known = self._routes.get(value)
         if known is None:
             kind = shape_of(value), self.values.kind(value), value in self.values.special
-            known = self._routes_of[value] = self._routes.setdefault(kind, {})
-            self._kinds[value] = kind
-        found = known.get((source, target))
+            known = self._routes[value] = kind, self._routes_of_kind.setdefault(kind, {})
+        kind, routes = known
+        found = routes.get((source, target))
         if found is None:
-            kind = self._kinds[value]
-            found = known[source, target] = self._route(*kind, source, target)
+            found = routes[source, target] = self._route(*kind, source, target)
         return found
 
     def _route(

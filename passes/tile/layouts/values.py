@@ -21,6 +21,7 @@ from neuronir.dialects.support.loops import (
     initial_value,
     initial_values,
 )
+from neuronir.dialects.support.unchanged import forget
 from neuronir.dialects.tile.ops import EmptyOp, UnfoldOp
 from neuronir.dialects.tile.rules import contracting, shape_of
 from neuronir.passes.tile.layouts import maps
@@ -114,6 +115,7 @@ class Values:
     def lower_whole(self, op: Operation) -> None:
         """Mark an op as lowered as a whole: its results are in HBM."""
         op.attributes[MARK] = UnitAttr()
+        forget(op)
         if self._in_hbm is not None:
             self._in_hbm, self._chains = {}, {}
 
