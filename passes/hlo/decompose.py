@@ -140,7 +140,10 @@ class HloDecomposePass(ModulePass):
 
     unsigned: bool = field(
         default=False,
-        metadata={"help": "divide u32, too, because the target computes integers in fp32"},
+        metadata={
+            "help": "divide u32 and draw random bits in steps that fp32 computes exactly, because "
+            "the target computes integers in it"
+        },
     )
     keep_functions: bool = field(
         default=False,

@@ -34,7 +34,7 @@ class HloExactIntegersPass(ModulePass):
 
     Use this pass for machines whose vector engines compute in fp32 only. An interval analysis
     finds the ops whose operands and results stay within 2^24; these are not changed. The other
-    32-bit ops are decomposed with bitwise ops, which are exact, into parts of 12 or 16 bits: add,
+    32-bit ops are decomposed with bitwise ops, which are exact, into parts of 11 or 16 bits: add,
     subtract, multiply, negate, abs, compare, maximum, minimum, and reduce and reduce_window by add,
     multiply, maximum and minimum. Narrower integers, which would saturate instead of wrapping, are
     computed in s32 and truncated. hlo-verify-supported refuses the remaining ops (other

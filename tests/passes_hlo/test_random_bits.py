@@ -50,9 +50,9 @@ def states(words: int) -> list[Array]:
     return [*found, state]
 
 
-def decomposed(text: str) -> ModuleOp:
+def decomposed(text: str, passes: str = PASSES) -> ModuleOp:
     """A program without 64-bit integers or generators."""
-    module = run_passes(program(text), PASSES)
+    module = run_passes(program(text), passes)
     assert not [op for op in walk(module) if "rng" in op.name]
     assert "ui64" not in str(module)
     return module
@@ -67,6 +67,19 @@ def test_streams_and_states_are_those_of_xla(algorithm: str, words: int, bits: s
         wanted, found = run_xla(text, [state], quick=True), interpret(module, [state])
         for one, other in zip(wanted, found, strict=True):
             np.testing.assert_array_equal(one.reshape(-1), np.asarray(other).reshape(-1))
+
+
+@pytest.mark.parametrize(("algorithm", "words"), ALGORITHMS)
+def test_streams_are_the_same_where_integers_are_computed_in_fp32(
+    algorithm: str, words: int
+) -> None:
+    text = generator(algorithm, words, "u32[3,5]")
+    steps = decomposed(text, PASSES.replace("hlo-decompose", "hlo-decompose{unsigned=true}"))
+    for state in states(words):
+        for one, other in zip(
+            interpret(decomposed(text), [state]), interpret(steps, [state]), strict=True
+        ):
+            np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("bits", ["u8[4,6]", "s16[6]"])

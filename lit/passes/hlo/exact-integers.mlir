@@ -14,6 +14,21 @@ func.func @add(%x: tensor<4xi32>, %y: tensor<4xi32>) -> tensor<4xi32> {
   func.return %0 : tensor<4xi32>
 }
 
+// A product of words: six products of digits of 11 bits in three columns, each with the carry of
+// the one below it.
+// CHECK-LABEL: func.func @product
+// CHECK:         %[[S0:.*]] = hlo.multiply
+// CHECK:         %[[C0:.*]] = hlo.shift_right_logical %[[S0]]
+// CHECK:         %[[P:.*]] = hlo.multiply
+// CHECK-NEXT:    hlo.add %[[P]], %[[C0]]
+// CHECK-COUNT-4: hlo.multiply
+// CHECK-NOT:     hlo.multiply
+// CHECK:         func.return
+func.func @product(%x: tensor<4xi32>, %y: tensor<4xi32>) -> tensor<4xi32> {
+  %0 = hlo.multiply %x, %y : tensor<4xi32>
+  func.return %0 : tensor<4xi32>
+}
+
 // CHECK-LABEL: func.func @small
 // CHECK:         %[[A:.*]] = hlo.convert %x
 // CHECK:         %[[S:.*]] = hlo.add %[[A]], %[[A]] : tensor<4xi32>

@@ -17,6 +17,7 @@ from neuronir.dialects.hlo.semantics.random_bits import threefry_split
 from neuronir.dialects.support.dtypes import byte_size, is_float, is_integer
 from neuronir.passes.hlo.integers import pairs
 from neuronir.passes.hlo.integers.generators import (
+    Product,
     box_muller,
     philox_4x32,
     threefry_2x32,
@@ -31,7 +32,7 @@ _MOST = 1 << 32
 """Counters of one op: their number is a u32."""
 
 
-def rng_bit_generator(op: Operation, e: Emitter) -> SSAValue | None:
+def rng_bit_generator(op: Operation, e: Emitter, product: Product) -> SSAValue | None:
     """Compute the new state and the bits; `rng_default` is Philox, as on XLA's CPU backend."""
     type_ = op.results[0].type
     state = op.operands[0]
@@ -46,14 +47,16 @@ def rng_bit_generator(op: Operation, e: Emitter) -> SSAValue | None:
     flat = e.reshape(state, (size(state),))
     words = [e.reshape(e.slice(flat, [i], [i + 1]), ()) for i in range(size(state))]
     parts = [Pair(*words[i : i + 2]) for i in range(0, len(words), 2)]
-    generate = _threefry if string(op, "algorithm") == "rng_three_fry" else _philox
-    new, made = generate(e, parts, dims)
+    if string(op, "algorithm") == "rng_three_fry":
+        new, made = _threefry(e, parts, dims)
+    else:
+        new, made = _philox(e, parts, dims, product)
     halves = [e.reshape(half, (1,)) for part in new for half in (part.low, part.high)]
     new_state = e.reshape(e.concatenate(halves, 0), shape(state))
     return e.tuple([new_state, _narrowed(e, made, kind)])
 
 
-def rng(op: Operation, e: Emitter) -> SSAValue | None:
+def rng(op: Operation, e: Emitter, product: Product) -> SSAValue | None:
     """Draw with rng_bit_generator, from the stream that belongs to the op."""
     result, normal = op.results[0], string(op, "distribution") == "rng_normal"
     kind, dims = element(result), shape(result)
@@ -63,7 +66,7 @@ def rng(op: Operation, e: Emitter) -> SSAValue | None:
     bits = _drawn(e, stream_key(op), (2, *dims) if normal else dims)
     if is_integer(kind):
         low, high = e.convert(low, U32), e.convert(high, U32)
-        drawn = pairs.full_product(e, bits, e.binary("subtract", high, low)).high
+        drawn = product(e, bits, e.binary("subtract", high, low)).high
         return e.convert(e.binary("add", drawn, low), kind)
     if not is_float(kind):
         return None
@@ -107,7 +110,9 @@ def _threefry(
     return new, e.reshape(words, tuple(dims))
 
 
-def _philox(e: Emitter, state: Sequence[Pair], dims: Sequence[int]) -> tuple[list[Pair], SSAValue]:
+def _philox(
+    e: Emitter, state: Sequence[Pair], dims: Sequence[int], product: Product
+) -> tuple[list[Pair], SSAValue]:
     """Return the new state [key, low (, high)] and the words, four for each counter."""
     key, low = state[0], state[1]
     # For a state of two integers, the key itself is the high half of the counter.
@@ -123,7 +128,7 @@ def _philox(e: Emitter, state: Sequence[Pair], dims: Sequence[int]) -> tuple[lis
     upper = []
     for more, less in ((carried.low, high.low), (carried.high, high.high)):
         upper.append(_either(e, carry, e.select(full, more, less), less))
-    made = philox_4x32(e, [counter.low, counter.high, *upper], (key.low, key.high))
+    made = philox_4x32(e, [counter.low, counter.high, *upper], (key.low, key.high), product)
     words = _interleaved(e, made, len(block_dims) - 1)
     words = words if whole else e.slice(words, [0], [count])
     end = pairs.add(e, low, _number(e, blocks))
@@ -169,4 +174,16 @@ def _interleaved(e: Emitter, words: Sequence[SSAValue], dimension: int) -> SSAVa
     return e.reshape(joined, tuple(dims))
 
 
-RULES: dict[str, Rule] = {"rng": rng, "rng_bit_generator": rng_bit_generator}
+def rules(product: Product) -> dict[str, Rule]:
+    """Return the rules that multiply words with `product`."""
+
+    def draw(op: Operation, e: Emitter) -> SSAValue | None:
+        return rng(op, e, product)
+
+    def generate(op: Operation, e: Emitter) -> SSAValue | None:
+        return rng_bit_generator(op, e, product)
+
+    return {"rng": draw, "rng_bit_generator": generate}
+
+
+RULES = rules(pairs.full_product)

@@ -1,4 +1,4 @@
-"""Decompose divisions of u32, for machines that compute integers in fp32.
+"""Decompose divisions of u32 and random bits, for machines that compute integers in fp32.
 
 With n = 2h + bit and h = qd + r in s32, n = 2qd + (2r + bit), where 2r + bit < 2d: the quotient is
 2q, or 2q + 1 if d fits once more. A divisor from 2^31 on fits at most once, and so does 0 here.
@@ -7,7 +7,9 @@ With n = 2h + bit and h = qd + r in s32, n = 2qd + (2r + bit), where 2r + bit < 
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Operation, SSAValue
 
+from neuronir.passes.hlo.decompositions import random_bits
 from neuronir.passes.hlo.decompositions.elementary import U32, signed_quotient
+from neuronir.passes.hlo.integers import digits
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element
 from neuronir.passes.hlo.support.walk import Rule
@@ -47,4 +49,8 @@ def remainder(op: Operation, e: Emitter) -> SSAValue | None:
     return None if parts is None else parts[1]
 
 
-RULES: dict[str, Rule] = {"divide": divide, "remainder": remainder}
+RULES: dict[str, Rule] = {
+    "divide": divide,
+    "remainder": remainder,
+    **random_bits.rules(digits.full_product),
+}

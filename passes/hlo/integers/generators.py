@@ -4,7 +4,7 @@ Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (SC 2011). Counters a
 shape, and keys are scalars (constants or values of the program).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import pi
 
 from xdsl.dialects.builtin import f32
@@ -16,10 +16,12 @@ from neuronir.dialects.hlo.semantics.random_bits import (
     THREEFRY_PARITY,
     THREEFRY_ROTATIONS,
 )
-from neuronir.passes.hlo.integers.pairs import WIDTH, full_product
+from neuronir.passes.hlo.integers.pairs import WIDTH, Pair
 from neuronir.passes.hlo.support.build import Builder
 from neuronir.passes.hlo.support.values import shape
 
+Product = Callable[[Builder, SSAValue, SSAValue], Pair]
+"""Multiplies u32 values to 64 bits."""
 Key = tuple[SSAValue, SSAValue]
 """The two u32 scalars of a key."""
 
@@ -50,12 +52,14 @@ def _rotated_xor(b: Builder, y: SSAValue, amount: int, x: SSAValue) -> SSAValue:
     return b.binary("xor", b.binary_number("shift_right_logical", y, WIDTH - amount), part)
 
 
-def philox_4x32(b: Builder, counter: Sequence[SSAValue], key: Key) -> list[SSAValue]:
+def philox_4x32(
+    b: Builder, counter: Sequence[SSAValue], key: Key, product: Product
+) -> list[SSAValue]:
     """Apply the ten rounds of Philox to quadruples of u32."""
     x = list(counter)
     for i in range(10):
         products = [
-            full_product(b, v, b.fill_like(m, v))
+            product(b, v, b.fill_like(m, v))
             for v, m in zip((x[0], x[2]), PHILOX_MULTIPLIERS, strict=True)
         ]
         keys = [

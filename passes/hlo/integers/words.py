@@ -1,9 +1,9 @@
 """Compute modulo 2^32 on 32-bit integers in steps that fp32 computes exactly.
 
-Values are split into halves (or smaller digits) with bitwise operators, which are exact. Sums of
-halves have at most 18 bits and products of digits at most 24. Carries are added to the upper half,
-and bitwise operators recombine the halves. No intermediate result is negative, so unsigned types
-work like signed ones.
+Values are split into halves (or, for products, the digits of digits.py) with bitwise operators,
+which are exact. Sums of halves have at most 18 bits. Carries are added to the upper half, and
+bitwise operators recombine the halves. No intermediate result is negative, so unsigned types work
+like signed ones.
 """
 
 from collections.abc import Sequence
@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from neuronir.dialects.support.dtypes import is_unsigned
+from neuronir.passes.hlo.integers.digits import digits_of, product
 from neuronir.passes.hlo.ranges.interval import Interval
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, splat
 
 HALF = 16
 LOW = (1 << HALF) - 1
-_DIGIT = 12
-"""Bits of the digits of factors, so that products have 24."""
 
 
 class Words:
@@ -52,13 +51,11 @@ class Words:
         """Combine the lowest 16 bits of `high` and the lower half `low` to a word."""
         return self.e.binary("or", self.e.binary_number("shift_left", high, HALF), low)
 
-    def add(self, x: SSAValue, y: SSAValue, more: SSAValue | None = None) -> SSAValue:
-        """Compute x + y, plus `more` (below 2^20) times 2^16."""
+    def add(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        """Compute x + y."""
         low = self.e.binary("add", self.low(x), self.low(y))
         high = self.e.binary("add", self.high(x), self.high(y))
         high = self.e.binary("add", high, self.e.binary_number("shift_right_logical", low, HALF))
-        if more is not None:
-            high = self.e.binary("add", high, more)
         return self.joined(high, self.masked(low, HALF))
 
     def subtract(self, x: SSAValue, y: SSAValue) -> SSAValue:
@@ -84,33 +81,8 @@ class Words:
             if factor and factor & (factor - 1) == 0:
                 places = factor.bit_length() - 1
                 return self.e.binary_number("shift_left", one, places) if places else one
-        digits = [self._digits(v, r) for v, r in zip((x, y), ranges, strict=True)]
-        sums: list[SSAValue | None] = []
-        for place in range(3):
-            total: SSAValue | None = None
-            for i, a in enumerate(digits[0]):
-                if not 0 <= place - i < len(digits[1]):
-                    continue
-                part = self.e.binary("multiply", a, digits[1][place - i])
-                if place:  # only as many digits as a word has
-                    part = self.masked(part, 32 - _DIGIT * place)
-                total = part if total is None else self.e.binary("add", total, part)
-            sums.append(total)
-        first, second, third = sums
-        assert first is not None
-        if second is None:
-            return first
-        more = None if third is None else self._upper(third)
-        return self.add(first, self.e.binary_number("shift_left", second, _DIGIT), more)
-
-    def _upper(self, third: SSAValue) -> SSAValue:
-        """Return the terms of weight 2^24, in units of 2^16."""
-        return self.e.binary_number("shift_left", third, 2 * _DIGIT - HALF)
-
-    def _digits(self, x: SSAValue, r: Interval) -> list[SSAValue]:
-        bits = int(r.high).bit_length() if r.low >= 0 else 32
-        starts = range(0, max(bits, 1), _DIGIT)
-        return [self.digit(x, start, min(_DIGIT, 32 - start)) for start in starts]
+        digits = [digits_of(self.e, v, _bits(r)) for v, r in zip((x, y), ranges, strict=True)]
+        return product(self.e, *digits)
 
     def compare(self, x: SSAValue, y: SSAValue, direction: str) -> SSAValue:
         """Compare by the upper halves, and if they are equal by the lower halves."""
@@ -125,3 +97,7 @@ class Words:
             "and", e.compare(a, b, "EQ"), e.compare(self.low(x), self.low(y), direction)
         )
         return e.binary("or", e.compare(a, b, "LT"), equal)
+
+
+def _bits(r: Interval) -> int:
+    return int(r.high).bit_length() if r.low >= 0 else 32
