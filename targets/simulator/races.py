@@ -11,7 +11,7 @@ which the walk would prove nothing are rejected: those with invalid instructions
 to constants.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from neuronir.dialects.nc.enums import Engine, Space
@@ -41,7 +41,7 @@ from neuronir.targets.simulator.self_overlap import SelfOverlaps
 from neuronir.targets.simulator.walker import Env, Node, Walker
 
 _REACH = {Space.SBUF: 24, Space.PSUM: 24, Space.HBM: 36}  # log2 of bytes: no memory is larger
-_BUCKET = {Space.SBUF: 10, Space.PSUM: 9, Space.HBM: 16}  # log2 of bytes
+_LEAST_CELL = 6  # log2 of bytes
 
 
 @dataclass(slots=True, eq=False)
@@ -74,6 +74,11 @@ class _Footprint:
     write: _Record | None = None
     reads: dict[int, _Record] = field(default_factory=dict)
 
+    @property
+    def bytes(self) -> tuple[int, int]:
+        """The addresses of its first and its last byte."""
+        return self.address + self.shape.low, self.address + self.shape.high - 1
+
     def covers(self, other: "_Footprint") -> bool:
         """Return whether it is one run of bytes that contains all of `other`."""
         return (
@@ -83,6 +88,40 @@ class _Footprint:
             and self.address + self.shape.low <= other.address + other.shape.low
             and other.address + other.shape.high <= self.address + self.shape.high
         )
+
+
+class _Places:
+    """Footprints of one memory by address, in cells of the size of each footprint or larger, so
+    that one overlaps at most two cells and small ones do not meet in a large cell.
+    """
+
+    def __init__(self) -> None:
+        self._levels: dict[int, dict[int, list[_Footprint]]] = {}
+
+    def add(self, footprint: _Footprint) -> None:
+        """Add a footprint."""
+        first, last = footprint.bytes
+        shift = max((last - first).bit_length(), _LEAST_CELL)
+        cells = self._levels.setdefault(shift, {})
+        for number in range(first >> shift, (last >> shift) + 1):
+            cells.setdefault(number, []).append(footprint)
+
+    def near(self, footprint: _Footprint) -> list[_Footprint]:
+        """Return the footprints that overlap one, itself included if it was added."""
+        first, last = footprint.bytes
+        found: dict[int, _Footprint] = {}
+        seen: set[int] = set()
+        for shift, cells in self._levels.items():
+            numbers: Iterable[int] = range(first >> shift, (last >> shift) + 1)
+            if len(cells) < (last >> shift) - (first >> shift):
+                numbers = [n for n in cells if first >> shift <= n <= last >> shift]
+            for number in numbers:
+                for other in cells.get(number, ()):
+                    if id(other) not in seen:
+                        seen.add(id(other))
+                        if _meet(footprint, other):
+                            found[id(other)] = other
+        return list(found.values())
 
 
 @dataclass(slots=True, eq=False)
@@ -111,8 +150,8 @@ class RaceChecker:
         self._updaters: dict[int, Node] = {}  # the last update of each semaphore
         self._accesses: dict[Node, list[_Access]] = {}
         self._interned: dict[tuple[Space, int, int, Shape, int], _Footprint] = {}
-        self._read: dict[tuple[Space, int], list[_Footprint]] = {}
-        self._written: dict[tuple[Space, int], list[_Footprint]] = {}
+        self._read = {space: _Places() for space in Space}
+        self._written = {space: _Places() for space in Space}
         self._overlaps: dict[Node, SelfOverlaps] = {}
         self._ready = [v for v in program.variables if v.kind in READY_KINDS and v.size]
         # Bounds of each engine's registers at this point of the walk.
@@ -259,22 +298,23 @@ class RaceChecker:
 
     def _intern(self, access: _Access, address: int) -> _Footprint:
         key = (access.space, access.start, access.end, access.shape, address)
-        footprint = self._interned.get(key)
+        footprint, space = self._interned.get(key), access.space
         if footprint is None:
             footprint = self._interned[key] = _Footprint(*key)
         if access.writes and not footprint.is_written:
             footprint.is_written = True
-            for other in self._near(self._written, footprint, join=True):
+            self._written[space].add(footprint)
+            for other in self._written[space].near(footprint):
                 footprint.writers.append(other)
                 if other is not footprint:
                     other.writers.append(footprint)
-            for other in self._near(self._read, footprint):
+            for other in self._read[space].near(footprint):
                 footprint.readers.append(other)
                 other.sources.append(footprint)
         elif not access.writes and not footprint.is_read and not self._constant(footprint):
             footprint.is_read = True
-            self._near(self._read, footprint, join=True)
-            for other in self._near(self._written, footprint):
+            self._read[space].add(footprint)
+            for other in self._written[space].near(footprint):
                 footprint.sources.append(other)
                 other.readers.append(footprint)
         return footprint
@@ -288,31 +328,6 @@ class RaceChecker:
         return footprint.space == Space.HBM and any(
             v.address <= low and high <= v.address + v.size for v in self._ready
         )
-
-    def _near(
-        self,
-        buckets: dict[tuple[Space, int], list[_Footprint]],
-        footprint: _Footprint,
-        join: bool = False,
-    ) -> list[_Footprint]:
-        """Return the footprints in `buckets` that overlap it, including itself if it is to `join`
-        them.
-        """
-        found: dict[int, _Footprint] = {}
-        seen: set[int] = set()
-        shift = _BUCKET[footprint.space]
-        low = footprint.address + footprint.shape.low
-        high = footprint.address + footprint.shape.high
-        for number in range(low >> shift, ((high - 1) >> shift) + 1):
-            bucket = buckets.setdefault((footprint.space, number), [])
-            if join:
-                bucket.append(footprint)
-            for other in bucket:
-                if id(other) not in seen:
-                    seen.add(id(other))
-                    if _meet(footprint, other):
-                        found[id(other)] = other
-        return list(found.values())
 
     def _race(self, record: _Record, node: Node, env: Env, where: _Footprint) -> NeuronError:
         low = where.address + where.shape.low

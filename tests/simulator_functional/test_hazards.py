@@ -23,6 +23,7 @@ from neuronir.dialects.nc.instruction import (
 )
 from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.targets.simulator import races
 from neuronir.targets.simulator.functional import run
 from neuronir.targets.simulator.races import check_races
 from tests.simulator_functional.build import copy, program, tile, variable
@@ -385,3 +386,28 @@ def test_a_transfer_does_not_wait_for_what_its_own_engine_computes() -> None:
     check_races(whole(signalled(store, [at_least(0, 1)])))
     with pytest.raises(NeuronError, match="NIR_SIM020.*Data race"):
         check_races(whole(store))
+
+
+# ---- cost
+
+
+def test_small_accesses_of_many_places_are_not_compared_with_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """4,000 transfers of 4 bytes to places side by side, and one that reads them all."""
+    count, compared = 4000, 0
+    meet = races._meet
+
+    def counted(a: races._Footprint, b: races._Footprint) -> bool:
+        nonlocal compared
+        compared += 1
+        return meet(a, b)
+
+    monkeypatch.setattr(races, "_meet", counted)
+    y = variable("y", "output", 32768, count)
+    stores: list[Item] = [
+        copy(Engine.DMA1, tile(32768 + 4 * i, 1, Space.HBM, partitions=1), tile(0, 1, partitions=1))
+        for i in range(count)
+    ]
+    fine({Engine.DMA1: stores}, [X, y])
+    assert 0 < compared < 40 * count
