@@ -46,6 +46,7 @@ from neuronir.frontends.models import Model
 from neuronir.passes import statistics
 from neuronir.passes.hlo.legality import register_legality
 from neuronir.passes.nc.borders import Borders
+from neuronir.passes.tile.searches import searches_kept
 from neuronir.pipeline import parse_pipeline
 from neuronir.registry import Registry
 from neuronir.targets.encoding.encoding import check_registers
@@ -271,11 +272,12 @@ class _Compile:
         tiling = self.pipeline("tiled", tiled=True)
         always = o.tiling == "always"
         try:
-            if always:
-                _, chosen = through_tiles(result.module, machine, compiled, tiling)
-            else:
-                thorough = o.optlevel > 2
-                chosen = choose_middle(result.module, machine, compiled, tiling, thorough)
+            with searches_kept():
+                if always:
+                    _, chosen = through_tiles(result.module, machine, compiled, tiling)
+                else:
+                    thorough = o.optlevel > 2
+                    chosen = choose_middle(result.module, machine, compiled, tiling, thorough)
         except RunFailure:
             if o.watch is not None:  # attempts are not watched: show the pass that fails
                 with suppress(RunFailure):

@@ -62,31 +62,48 @@ def sizes_of(group: Group, partitions: int, resident: Collection[SSAValue]) -> S
     """
     found: Sizes = {}
     seen: set[tuple[SSAValue, tuple[int, ...]]] = set()
+    tiles = _Tiles(group, partitions)
     for step in steps_of(group):
         for load in step.loaded:
             if load.value not in resident:
                 mark = load.value, group.tile(load.key)
                 if mark not in seen:
                     seen.add(mark)
-                    found[load.key] = _tile(group, load, partitions)
+                    found[load.key] = tiles.of(load)
         for iota, counts in step.counts:
-            size, depth = _tile(group, step.result, partitions)
+            size, depth = tiles.of(step.result)
             most = prod(group.extent(a) for a in counts)  # each partition has their counts
             found[iota.key] = min(size // step.result.item, most) * iota.item, depth
         if group.loops and step.op in group.overlapping:
             continue
         for made in step.made:
-            size, depth = _tile(group, made, partitions)
+            size, depth = tiles.of(made)
             if group.loops and group.depth_of(group.axes_of(step.op)) > depth:  # loops add it up
                 size = size * made.carried // made.item
             found[made.key] = size, depth
     return found
 
 
-def _tile(group: Group, buffer: Buffer, partitions: int) -> tuple[int, int]:
-    extents = tuple([group.extent(a) for a in buffer.leaves])
-    size = -(-prod(extents) * buffer.item // spread(extents, partitions))
-    return size, group.depth_of(buffer.based) if group.loops else 0
+class _Tiles:
+    """The bytes of a partition of tiles, and their loop depths: those of values of the same axes
+    are found once.
+    """
+
+    def __init__(self, group: Group, partitions: int) -> None:
+        self.group = group
+        self.partitions = partitions
+        self.known: dict[tuple[tuple[int, ...], int], tuple[int, int]] = {}
+
+    def of(self, buffer: Buffer) -> tuple[int, int]:
+        """Return the bytes of a partition and the depth of the tile of a value."""
+        key = buffer.shared
+        found = self.known.get(key)
+        if found is None:
+            extents = tuple([self.group.extent(a) for a in buffer.leaves])
+            size = -(-prod(extents) * buffer.item // spread(extents, self.partitions))
+            depth = self.group.depth_of(buffer.based) if self.group.loops else 0
+            found = self.known[key] = size, depth
+        return found
 
 
 def most_live(group: Group, sizes: Mapping[Key, int]) -> int:

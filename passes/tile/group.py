@@ -1,6 +1,6 @@
 """Represent groups: ops that are executed together, tile by tile, in loops over shared axes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -12,7 +12,7 @@ from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.support.dtypes import is_float
 from neuronir.dialects.support.identity import by_identity
 from neuronir.dialects.support.loops import is_body
-from neuronir.dialects.tile.rules import shape_of
+from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
 from neuronir.passes.hlo.support.values import integer, ints
 from neuronir.passes.tile.axes import Key, Related
 from neuronir.passes.tile.steps import Step
@@ -21,6 +21,7 @@ VIEWS = frozenset(
     ("hlo.broadcast", "hlo.reshape", "hlo.bitcast", "hlo.transpose", "hlo.constant", "hlo.iota")
 )
 """Ops whose results need no memory: they are rebuilt at every reader."""
+_ELEMENTWISE = frozenset(ELEMENTWISE)
 
 
 def item_bytes(value: SSAValue) -> int:
@@ -68,6 +69,39 @@ class Group:
 
     def __post_init__(self) -> None:
         self.inside = frozenset(self.ops)
+
+    def with_loops(self, loops: tuple[Loop, ...]) -> "Group":
+        """Return the group with other loops; what does not depend on them is not found again."""
+        made = Group.__new__(Group)
+        made.__dict__.update(self.__dict__)
+        for name in ("extents", "known_extents", "known_elements"):
+            made.__dict__.pop(name, None)
+        made.loops = loops
+        return made
+
+    @cached_property
+    def kinds(self) -> tuple[list[Operation], list[int]]:
+        """Return the first op of each kind, and the number of the kind of each op but views.
+
+        Elementwise ops of one kind do the same on tiles of the same axes: they take the same time,
+        whatever the loops are. Any other op is a kind of its own.
+        """
+        first: list[Operation] = []
+        kinds: list[int] = []
+        known: dict[Hashable, int] = {}
+        for op in self.ops:
+            if is_view(op):
+                continue
+            kind: Hashable = op
+            if op.name in _ELEMENTWISE:
+                keys = [self.related.key(op, i) for i in range(len(op.operands))]
+                leaves = [tuple(self.related.leaves(key)) for key in (*op.results, *keys)]
+                kind = op.name, tuple(leaves)
+            number = known.setdefault(kind, len(first))
+            if number == len(first):
+                first.append(op)
+            kinds.append(number)
+        return first, kinds
 
     @cached_property
     def outputs(self) -> tuple[SSAValue, ...]:

@@ -6,7 +6,6 @@ their axes are compatible, a tile of the result fits, and the fused group takes 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import combinations
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -24,6 +23,7 @@ from neuronir.passes.tile.group import (
 )
 from neuronir.passes.tile.group_order import INSERT, GroupOrder
 from neuronir.passes.tile.room import Room
+from neuronir.passes.tile.searches import found_before
 from neuronir.passes.tile.tiles import uneven
 from neuronir.passes.tile.times import GroupTimes, Times
 from neuronir.passes.tile.whole import whole
@@ -78,8 +78,11 @@ class Grouping:
         ]
         self.groups = GroupOrder(())
         self.opaque: frozenset[Operation] = frozenset()
-        self.known: dict[frozenset[Operation], tuple[Group, Times] | None] = {}
+        self.known: dict[frozenset[Operation], Times | None] = {}
+        self.made: dict[frozenset[Operation], Group] = {}
         self.again = again
+        numbers = [self.order[op] for op in self.nodes], frozenset(self.order[op] for op in again)
+        self.before = found_before(block, machine, numbers, room.size)
 
     def find(self) -> list[Group]:
         """Return the groups in an order in which each follows its operands."""
@@ -132,12 +135,13 @@ class Grouping:
         return known and op.name in ELEMENTWISE
 
     def _group(self, ops: frozenset[Operation]) -> Group:
-        best = self.best(ops)
-        if best is not None:
-            return best[0]
+        self.best(ops)
+        if ops in self.made:
+            return self.made[ops]
         group = make_group(sorted(ops, key=self.order.__getitem__), self.order)
         assert group is not None  # a single op with compatible axes, or it would have been excluded
-        return group
+        before = self.before.get(self._numbers(ops))
+        return group if before is None else group.with_loops(before[0])
 
     def _join(self, left: frozenset[Operation], right: frozenset[Operation]) -> bool:
         """Fuse two groups, and those between them, if that is faster."""
@@ -154,18 +158,36 @@ class Grouping:
             return False
         alone = [self.best(part) for part in parts]
         if all(a is not None for a in alone):
-            before = sum(a[1].total for a in alone if a is not None)
-            if merged[1].total > before:
+            before = sum(a.total for a in alone if a is not None)
+            if merged.total > before:
                 return False
         self.groups.fuse(parts, both)
         return True
 
-    def best(self, ops: frozenset[Operation]) -> tuple[Group, Times] | None:
-        """Return the group of these ops with the fastest loops; None if none fits."""
+    def best(self, ops: frozenset[Operation]) -> Times | None:
+        """Return the times of the group of these ops with the fastest loops; None if none fits."""
         if ops not in self.known:
-            group = make_group(sorted(ops, key=self.order.__getitem__), self.order)
-            self.known[ops] = None if group is None else self._tiled(group)
+            self.known[ops] = self._best(ops)
         return self.known[ops]
+
+    def _best(self, ops: frozenset[Operation]) -> Times | None:
+        numbers = self._numbers(ops)
+        if numbers in self.before:
+            before = self.before[numbers]
+            if before is None:
+                return None
+            if self.room.fits(before[1].bytes, self.beside):
+                return before[1]
+        group = make_group(sorted(ops, key=self.order.__getitem__), self.order)
+        found = None if group is None else self._tiled(group)
+        self.before[numbers] = None if found is None else (found[0].loops, found[1])
+        if found is None:
+            return None
+        self.made[ops] = found[0]
+        return found[1]
+
+    def _numbers(self, ops: frozenset[Operation]) -> frozenset[int]:
+        return frozenset([self.order[op] for op in ops])
 
     def stay(self, resident: frozenset[SSAValue]) -> None:
         """Set which values are in SBUF between groups."""
@@ -176,7 +198,7 @@ class Grouping:
         """Return a group with loops whose tiles fit in the room beside other values (bytes per
         partition), or several groups if that is faster.
         """
-        found = self._tiled(replace(group, loops=()), beside)
+        found = self._tiled(group.with_loops(()), beside)
         before = self.times.of(group)
         if found is not None and found[1].total <= SPLIT * before.total:
             return [found[0]]
@@ -184,7 +206,7 @@ class Grouping:
         part.__dict__.update(self.__dict__)
         part.beside = beside
         part.nodes = [op for op in group.ops if op in self.order and op in self.groups.members]
-        part.known = {}
+        part.known, part.made, part.before = {}, {}, {}
         groups = part.find()
         total = sum(self.times.of(g).total for g in groups)
         if found is not None and found[1].total <= total:
@@ -199,15 +221,16 @@ class Grouping:
         related = group.related
         best: tuple[Group, Times] | None = None
         for loops in self.candidates(group):
-            tried = replace(group, loops=loops)
+            tried = group.with_loops(loops)
             # a tile of an iota is an iota and a start
             if any(related.axes.apart(row, tried.extent) for row in group.counts):
                 continue
             if related.derived and uneven(tried, loops) > MOST_UNEVEN:
                 continue
-            if not self.room.fits(self.times.peak(tried), beside):
+            peak = self.times.peak(tried)
+            if not self.room.fits(peak, beside):
                 continue
-            times = self.times.of(tried)
+            times = self.times.of(tried, peak)
             if best is None or times.order < best[1].order:
                 best = tried, times
         return best

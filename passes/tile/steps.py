@@ -27,6 +27,11 @@ class Buffer:
         return self.related.based(self.leaves)
 
     @cached_property
+    def shared(self) -> tuple[tuple[int, ...], int]:
+        """Return what decides the size of a tile, besides the loops."""
+        return tuple(self.leaves), self.item
+
+    @cached_property
     def carried(self) -> int:
         """Return the bytes of an element in loops that add up a value made in the group."""
         return byte_size(carried_element(self.value))

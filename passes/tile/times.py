@@ -18,7 +18,7 @@ from neuronir.dialects.tile.rules import combiner, shape_of
 from neuronir.passes.hlo.support.values import element, ints
 from neuronir.passes.tile.axes import Key
 from neuronir.passes.tile.buffers import in_runs, most_live, sizes_of, spread
-from neuronir.passes.tile.group import Group, is_view, item_bytes
+from neuronir.passes.tile.group import Group, item_bytes
 from neuronir.passes.tile.row_composites import axis_of, of_rows, row_passes
 
 ROUND_NS = 1500.0
@@ -71,23 +71,26 @@ class GroupTimes:
         self.machine = machine
         self.resident = resident
 
-    def of(self, group: Group) -> Times:
-        """Return the times of a group with its loops."""
+    def of(self, group: Group, peak: int | None = None) -> Times:
+        """Return the times of a group with its loops, whose `peak` may be known."""
         pe = vector = 0.0
-        for op in group.ops:
-            if is_view(op):
-                continue
+        first, kinds = group.kinds
+        costs: list[tuple[float, float]] = []
+        for op in first:
             rounds = group.rounds(group.depth_of(group.axes_of(op))) if group.loops else 1
             p, v = self._op(op, group)
-            pe += p * rounds
-            vector += v * rounds
+            costs.append((p * rounds, v * rounds))
+        for kind in kinds:
+            p, v = costs[kind]
+            pe += p
+            vector += v
         dma = sum(self._moved(key, group) for key in self._read(group))
         dma += sum(self._moved(v, group) for v in group.outputs if v not in self.resident)
         rounds = group.rounds(len(group.loops))
         fixed = self.machine.dma_fixed_ns * 2 + ROUND_NS * min(rounds, 4)
         again = group.rounds(max(0, len(group.loops) - 1)) - 1
         fixed += REFILL * again * (dma + pe + 2 * vector) / rounds
-        return Times(dma, pe, vector, fixed, self.peak(group))
+        return Times(dma, pe, vector, fixed, self.peak(group) if peak is None else peak)
 
     def alone(self, op: Operation, group: Group) -> float:
         """Return the time of an op on ACT and DVE over all iterations, in ns."""
