@@ -157,8 +157,8 @@ def test_larger_programs_are_tried_where_they_are_far(monkeypatch: pytest.Monkey
 
 
 def test_many_small_ops_are_not_far_from_their_instructions() -> None:
-    """Random bits on inf1 are 3,700 ops of pieces of integers: 260 us, of which tiles save 12 in
-    three times the compile time."""
+    """Random bits on inf1 are a thousand ops of pieces of integers, which take 84 us: fewer by far
+    than what calls for tiles in a larger program, and 20 times the bound of their bytes and FLOPs."""
     text = """HloModule bits
 ENTRY main {
   state = u64[2] parameter(0)
@@ -168,7 +168,7 @@ ENTRY main {
     module = compile_text(text, "inf1", replace(EXACT, compile_to="hlo")).module
     machine = get_machine("inf1")
     assert middle.FAR * least_ns(module, machine) < 10e3
-    assert middle.far_ns(module, machine) > 300e3
+    assert middle.far_ns(module, machine) > 100e3
 
 
 def test_a_reproducer_begins_where_tiles_do(monkeypatch: pytest.MonkeyPatch) -> None:
