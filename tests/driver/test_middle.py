@@ -158,7 +158,7 @@ def test_larger_programs_are_tried_where_they_are_far(monkeypatch: pytest.Monkey
 
 def test_many_small_ops_are_not_far_from_their_instructions() -> None:
     """Random bits on inf1 are a thousand ops of pieces of integers, which take 84 us: fewer by far
-    than what calls for tiles in a larger program, and 20 times the bound of their bytes and FLOPs."""
+    than what calls for tiles in a larger program, and far from the bound of their bytes."""
     text = """HloModule bits
 ENTRY main {
   state = u64[2] parameter(0)
