@@ -146,6 +146,7 @@ class Analysis:
         """Record the dependences of `access` in its own iteration."""
         after = access.node
         found, last = self.found[after], self.last[after]
+        low, high, start, stop = access.low, access.high, access.start, access.stop
         for entry in reversed(memory.candidates(access)):
             before = entry.node
             stream = self.streams[before]
@@ -154,6 +155,8 @@ class Analysis:
             data = entry.write and not access.write
             known = found.get((before, -1))
             if known is not None and (known.data or not data):
+                continue
+            if entry.high <= low or high <= entry.low or entry.stop <= start or stop <= entry.start:
                 continue
             common = self._common(before, after)
             shared: Shared = {LOOP + i: (0, 0) for i in common}

@@ -78,13 +78,13 @@ class _Interval:
     tables that are built on first use.
     """
 
-    __slots__ = ("writes", "reads", "_write_boxes", "_read_boxes")
+    __slots__ = ("writes", "reads", "write_boxes", "read_boxes")
 
     def __init__(self) -> None:
         self.writes: dict[Access, None] = {}
         self.reads: dict[int, Access] = {}
-        self._write_boxes: dict[_Box, list[Access]] | None = None
-        self._read_boxes: dict[_Box, list[int]] | None = None
+        self.write_boxes: dict[_Box, list[Access]] | None = None
+        self.read_boxes: dict[_Box, list[int]] | None = None
 
     def copy(self) -> "_Interval":
         """Return a copy with the same entries."""
@@ -95,25 +95,18 @@ class _Interval:
     def add_write(self, access: Access) -> None:
         """Add the latest write."""
         self.writes[access] = None
-        if self._write_boxes is not None and access.fixed:
-            self._write_boxes.setdefault(_box(access), []).append(access)
-
-    def add_read(self, key: int, access: Access) -> None:
-        """Add the latest read, replacing an earlier one with the same key."""
-        self.reads.pop(key, None)
-        self.reads[key] = access
-        if self._read_boxes is not None and access.fixed:
-            self._read_boxes.setdefault(_box(access), []).append(key)
+        if self.write_boxes is not None and access.fixed:
+            self.write_boxes.setdefault(_box(access), []).append(access)
 
     def cover(self, write: Access) -> None:
         """Drop entries that a write at a fixed address covers completely."""
         if write.solid:
             if self.writes:
                 self.writes = {e: None for e in self.writes if not _within(write, e)}
-                self._write_boxes = None
+                self.write_boxes = None
             if self.reads:
                 self.reads = {k: e for k, e in self.reads.items() if not _within(write, e)}
-                self._read_boxes = None
+                self.read_boxes = None
             return
         box = _box(write)
         if self.writes:
@@ -122,25 +115,25 @@ class _Interval:
             self._cover_reads(write, box)
 
     def _cover_writes(self, write: Access, box: _Box) -> None:
-        if self._write_boxes is None:
-            self._write_boxes = {}
+        if self.write_boxes is None:
+            self.write_boxes = {}
             for entry in self.writes:
                 if entry.fixed:
-                    self._write_boxes.setdefault(_box(entry), []).append(entry)
-        alike = self._write_boxes.get(box)
+                    self.write_boxes.setdefault(_box(entry), []).append(entry)
+        alike = self.write_boxes.get(box)
         if alike:
             for entry in alike:
                 if _within(write, entry):
                     self.writes.pop(entry, None)
-            self._write_boxes[box] = [e for e in alike if e in self.writes]
+            self.write_boxes[box] = [e for e in alike if e in self.writes]
 
     def _cover_reads(self, write: Access, box: _Box) -> None:
-        if self._read_boxes is None:
-            self._read_boxes = {}
+        if self.read_boxes is None:
+            self.read_boxes = {}
             for key, entry in self.reads.items():
                 if entry.fixed:
-                    self._read_boxes.setdefault(_box(entry), []).append(key)
-        alike = self._read_boxes.pop(box, None)
+                    self.read_boxes.setdefault(_box(entry), []).append(key)
+        alike = self.read_boxes.pop(box, None)
         if alike:
             kept = []
             for key in dict.fromkeys(alike):
@@ -151,7 +144,7 @@ class _Interval:
                     del self.reads[key]
                 else:
                     kept.append(key)
-            self._read_boxes[box] = kept
+            self.read_boxes[box] = kept
 
 
 class Memory:
@@ -187,6 +180,9 @@ class Memory:
 
     def _touched(self, access: Access) -> list[_Interval]:
         starts = self.starts
+        if not access.shape.dims:  # one span
+            first = bisect_right(starts, access.low) - 1
+            return self.intervals[first : bisect_left(starts, access.high)]
         out: list[_Interval] = []
         for low, high in _spans(access):
             first = bisect_right(starts, low) - 1
@@ -285,10 +281,15 @@ class Memory:
 
     def _note_read(self, access: Access) -> None:
         key = self._key(access)
+        fixed = access.fixed
         for low, high in _spans(access):
             first = self._split(low)
             for interval in self.intervals[first : self._split(high)]:
-                interval.add_read(key, access)
+                reads = interval.reads
+                reads.pop(key, None)  # the latest is the last one
+                reads[key] = access
+                if fixed and interval.read_boxes is not None:
+                    interval.read_boxes.setdefault(_box(access), []).append(key)
 
     def _key(self, access: Access) -> int:
         """Return a key shared by reads of which the latest one implies the others."""
