@@ -1,11 +1,17 @@
 """Tune Python's cyclic garbage collector for compiles: IR consists of live cycles."""
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 _OBJECTS = 500_000
 """The number of new live objects after which a collection is worth its time."""
+
+_SHARE = 4
+"""A collection waits until a quarter of all blocks are new objects, as Python's own rule for old
+objects has it: it visits everything that is alive, in a large process for seconds.
+"""
 
 _unseen = 0
 """New objects of finished compiles that were not collected yet."""
@@ -19,7 +25,7 @@ def few_collections() -> Iterator[None]:
     another compile starts and there are many.
     """
     global _unseen
-    if _unseen > _OBJECTS:
+    if _unseen > max(_OBJECTS, sys.getallocatedblocks() // _SHARE):
         gc.collect()
         _unseen = 0
     before = gc.get_threshold()

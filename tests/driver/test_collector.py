@@ -46,6 +46,7 @@ def test_what_compiles_leave_behind_is_collected_when_it_is_much(
 ) -> None:
     monkeypatch.setattr(collector, "_OBJECTS", 20_000)
     monkeypatch.setattr(collector, "_unseen", 0)
+    monkeypatch.setattr("sys.getallocatedblocks", lambda: 80_000)
     with few_collections():
         dead = weakref.ref(Cycle())
         kept: list[list[int]] = [[] for _ in range(12_000)]
@@ -55,6 +56,21 @@ def test_what_compiles_leave_behind_is_collected_when_it_is_much(
     with few_collections():
         assert dead() is None
     assert len(kept) == len(more)
+
+
+def test_a_large_process_is_not_searched_for_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is alive is a hundred times what compiles have left."""
+    monkeypatch.setattr(collector, "_OBJECTS", 20_000)
+    monkeypatch.setattr(collector, "_unseen", 24_000)
+    monkeypatch.setattr("sys.getallocatedblocks", lambda: 2_400_000)
+    runs: list[str] = []
+    gc.callbacks.append(lambda phase, info: runs.append(phase))
+    try:
+        with few_collections():
+            pass
+    finally:
+        gc.callbacks.pop()
+    assert not runs
 
 
 def test_thresholds_are_put_back_and_an_outer_compile_decides() -> None:
