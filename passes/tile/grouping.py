@@ -8,7 +8,7 @@ their axes are compatible, a tile of the result fits, and the fused group takes 
 from collections.abc import Sequence
 from itertools import combinations
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
@@ -81,7 +81,8 @@ class Grouping:
         self.known: dict[frozenset[Operation], Times | None] = {}
         self.made: dict[frozenset[Operation], Group] = {}
         self.again = again
-        numbers = [self.order[op] for op in self.nodes], frozenset(self.order[op] for op in again)
+        staying = [r.op for r in resident if isinstance(r, OpResult)]
+        numbers = tuple(self._numbers(frozenset(some)) for some in (self.nodes, again, staying))
         self.before = found_before(block, machine, numbers, room.size)
 
     def find(self) -> list[Group]:

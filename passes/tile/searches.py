@@ -4,7 +4,7 @@ A compile tries tiles for several sizes of room. Most sets of ops fit in all of 
 loops, and what needs too much of the largest room does so in the others.
 """
 
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -19,14 +19,19 @@ from neuronir.passes.tile.times import Times
 Found = dict[frozenset[int], tuple[tuple[Loop, ...], Times] | None]
 """The fastest loops of sets of ops that fit, by the numbers of the ops; None if none fits."""
 
+Numbers = tuple[frozenset[int], ...]
+"""The numbers of the ops of a search: those to group, those that recompute values of other groups,
+and those whose results may stay in SBUF.
+"""
+
 
 @dataclass
 class Search:
-    """What was found in `room` bytes, the least room so far."""
+    """What was found in `room` bytes of a partition, the least room so far."""
 
     machine: Machine
     contents: list[Hashable]
-    ops: tuple[Collection[int], ...]
+    ops: Numbers
     room: int
     found: Found = field(default_factory=dict)
 
@@ -44,10 +49,8 @@ def searches_kept() -> Iterator[None]:
         _SEARCHES.reset(token)
 
 
-def found_before(
-    block: Block, machine: Machine, ops: tuple[Collection[int], ...], room: int
-) -> Found:
-    """Return what was found for `ops`, numbers of ops of a block, in at least as much room.
+def found_before(block: Block, machine: Machine, ops: Numbers, room: int) -> Found:
+    """Return what was found for `ops` of an equal block in at least as much room (bytes).
 
     What the search finds is to be added.
     """

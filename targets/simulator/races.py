@@ -41,7 +41,7 @@ from neuronir.targets.simulator.self_overlap import SelfOverlaps
 from neuronir.targets.simulator.walker import Env, Node, Walker
 
 _REACH = {Space.SBUF: 24, Space.PSUM: 24, Space.HBM: 36}  # log2 of bytes: no memory is larger
-_LEAST_CELL = 6  # log2 of bytes
+_LEAST_CELL = 6  # log2 of bytes: smaller footprints share cells, so that there are few levels
 
 
 @dataclass(slots=True, eq=False)

@@ -39,9 +39,7 @@ def _op(module: ModuleOp, name: str) -> Operation:
 
 def _with_product(module: ModuleOp) -> ModuleOp:
     """Put the halves of a product in place of the sum and the difference."""
-    low, high = (
-        next(op for op in walk(module) if op.name == f"hlo.{n}") for n in ("add", "subtract")
-    )
+    low, high = _op(module, "hlo.add"), _op(module, "hlo.subtract")
     found = digits.full_product(Emitter(low), *low.operands)
     low.results[0].replace_all_uses_with(found.low)
     high.results[0].replace_all_uses_with(found.high)

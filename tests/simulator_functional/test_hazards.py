@@ -388,13 +388,28 @@ def test_a_transfer_does_not_wait_for_what_its_own_engine_computes() -> None:
         check_races(whole(store))
 
 
-# ---- cost
+# ---- places
+
+
+@pytest.mark.parametrize("write", [(0, 64), (56, 4), (60, 1000), (124, 1)])
+@pytest.mark.parametrize("read", [(0, 600), (60, 2), (64, 1), (124, 1), (252, 3)])
+def test_accesses_of_all_sizes_meet(write: tuple[int, int], read: tuple[int, int]) -> None:
+    """Two engines without a semaphore, one of which writes: (first byte, elements) of each."""
+    for writer, reader in ((Engine.ACT, Engine.DVE), (Engine.DVE, Engine.ACT)):
+        streams: dict[Engine, list[Item]] = {
+            writer: [fill(tile(*write), writer)],
+            reader: [copy(reader, tile(16384, read[1]), tile(*read))],
+        }
+        if write[0] < read[0] + 4 * read[1] and read[0] < write[0] + 4 * write[1]:
+            refused(streams, "NIR_SIM020")
+        else:
+            fine(streams)
 
 
 def test_small_accesses_of_many_places_are_not_compared_with_each_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """4,000 transfers of 4 bytes to places side by side, and one that reads them all."""
+    """4,000 transfers of 4 bytes to places side by side."""
     count, compared = 4000, 0
     meet = races._meet
 
