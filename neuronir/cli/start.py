@@ -101,7 +101,7 @@ def _start(module: str, program: str | None = None) -> int:
 def _settings(module: str) -> "AbstractContextManager[None]":
     """Apply the settings that make a program fast; they must precede its imports."""
     if module in ("neuron_cc", "neuronx_cc"):
-        from neuronir.driver.collector import few_collections
+        from neuronir.dialects.support.collector import few_collections
 
         return few_collections()
     if module == "neuron_sim":

@@ -14,10 +14,10 @@ from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import register_machine
 from neuronir.dialects.support.cloning import clone
+from neuronir.dialects.support.collector import collect_leftovers, few_collections
 from neuronir.dialects.support.diagnostics import holding, release
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array
-from neuronir.driver.collector import few_collections
 from neuronir.driver.dumper import Dumper, DumpOptions, Watcher
 from neuronir.driver.dumps import dump_phase
 from neuronir.driver.metadata import metadata_of
@@ -151,6 +151,7 @@ class _Compile:
 
     def run(self) -> CompiledResult:
         """Run all requested phases."""
+        collect_leftovers()
         with few_collections():
             result = self._run()
         self.users.tell_unused(result.phase, tiled=result.tiled)

@@ -15,6 +15,7 @@ from neuronir.dialects.nc.enums import DType, Engine
 from neuronir.dialects.nc.instruction import Program, Variable
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.semantics.rounding import Perturbation, perturbing
+from neuronir.dialects.support.collector import few_collections
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.targets.simulator.execute import Prepared, RegisterLoad, Warnings, prepare
 from neuronir.targets.simulator.integers import narrowed, widened
@@ -96,7 +97,17 @@ def run(
     checked), misuse of PSUM or another violated rule. The message names the instruction, its
     operands and its source.
     """
-    chosen = options or Options()
+    with few_collections():
+        return _run(program, inputs, machine, options or Options(), memory)
+
+
+def _run(
+    program: Program,
+    inputs: Sequence[Array],
+    machine: Machine,
+    chosen: Options,
+    memory: Memory | None,
+) -> Result:
     if memory is None:
         memory = Memory(
             machine, program.variables, chosen.uninitialized, chosen.sbuf_bytes, chosen.psum_bytes
@@ -126,9 +137,10 @@ def run(
         walker.run(step, chosen.order, chosen.dma_mode, meet, chosen.starve)
     outputs = read_outputs(program, memory)
     first = None if watch is None else watch.first
-    return Result(
-        outputs, statistics_of(walker.nodes), warnings.texts(program), first, walker.trips
-    )
+    statistics = statistics_of(walker.nodes)
+    for node in walker.nodes:  # its cycles would keep the memories until the next collection
+        node.payload = None
+    return Result(outputs, statistics, warnings.texts(program), first, walker.trips)
 
 
 def _perturbation(program: Program, memory: Memory, seed: int | None) -> Perturbation | None:

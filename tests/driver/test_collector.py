@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from neuronir.driver import collector
-from neuronir.driver.collector import few_collections
+from neuronir.dialects.support import collector
+from neuronir.dialects.support.collector import collect_leftovers, few_collections
 
 
 @pytest.fixture(autouse=True)
@@ -44,30 +44,31 @@ def test_nothing_is_collected_when_a_compile_ends(monkeypatch: pytest.MonkeyPatc
 def test_what_compiles_leave_behind_is_collected_when_it_is_much(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(collector, "_OBJECTS", 20_000)
+    monkeypatch.setattr(collector, "_LEFT", 20_000)
     monkeypatch.setattr(collector, "_unseen", 0)
     monkeypatch.setattr("sys.getallocatedblocks", lambda: 80_000)
     with few_collections():
         dead = weakref.ref(Cycle())
         kept: list[list[int]] = [[] for _ in range(12_000)]
+    collect_leftovers()
+    assert dead() is not None
     with few_collections():
         more: list[list[int]] = [[] for _ in range(12_000)]
         assert dead() is not None
-    with few_collections():
-        assert dead() is None
+    collect_leftovers()
+    assert dead() is None
     assert len(kept) == len(more)
 
 
 def test_a_large_process_is_not_searched_for_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is alive is a hundred times what compiles have left."""
-    monkeypatch.setattr(collector, "_OBJECTS", 20_000)
+    monkeypatch.setattr(collector, "_LEFT", 20_000)
     monkeypatch.setattr(collector, "_unseen", 24_000)
     monkeypatch.setattr("sys.getallocatedblocks", lambda: 2_400_000)
     runs: list[str] = []
     gc.callbacks.append(lambda phase, info: runs.append(phase))
     try:
-        with few_collections():
-            pass
+        collect_leftovers()
     finally:
         gc.callbacks.pop()
     assert not runs
