@@ -150,10 +150,22 @@ def shapes_overlap(a: Shape, b: Shape, distance: int) -> bool:
         return False
     if not a.dims and not b.dims:
         return True
-    return _shapes_overlap(a, b, distance)
+    key = (id(a), id(b), distance)
+    found = _OVERLAPS.get(key)
+    if found is None:
+        if len(_OVERLAPS) >= _MOST_OVERLAPS:
+            _OVERLAPS.clear()
+        found = _OVERLAPS[key] = (_shapes_overlap(a, b, distance), a, b)
+    return found[0]
 
 
-@lru_cache(maxsize=1 << 18)
+_OVERLAPS: dict[tuple[int, int, int], tuple[bool, Shape, Shape]] = {}
+"""Whether two byte sets overlap at a distance, by their identities, which the entries keep: equal
+shapes are mostly one object, and their hashes would take longer than the rest."""
+
+_MOST_OVERLAPS = 1 << 18
+
+
 def _shapes_overlap(a: Shape, b: Shape, distance: int) -> bool:
     delta = b.low + distance - a.low
     terms = [(stride, 0, n - 1) for stride, n in a.dims]

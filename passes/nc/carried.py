@@ -148,6 +148,8 @@ class Analysis:
         found, last = self.found[after], self.last[after]
         low, high, start, stop = access.low, access.high, access.start, access.stop
         for entry in reversed(memory.candidates(access)):
+            if entry.high <= low or high <= entry.low or entry.stop <= start or stop <= entry.start:
+                continue
             before = entry.node
             stream = self.streams[before]
             if before == after or (stream >= 0 and last.get(stream, -1) >= before):
@@ -155,8 +157,6 @@ class Analysis:
             data = entry.write and not access.write
             known = found.get((before, -1))
             if known is not None and (known.data or not data):
-                continue
-            if entry.high <= low or high <= entry.low or entry.stop <= start or stop <= entry.start:
                 continue
             common = self._common(before, after)
             shared: Shared = {LOOP + i: (0, 0) for i in common}

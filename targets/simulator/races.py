@@ -74,10 +74,14 @@ class _Footprint:
     write: _Record | None = None
     reads: dict[int, _Record] = field(default_factory=dict)
 
-    @property
-    def bytes(self) -> tuple[int, int]:
-        """The addresses of its first and its last byte."""
-        return self.address + self.shape.low, self.address + self.shape.high - 1
+    first: int = field(init=False)
+    """The address of its first byte."""
+    last: int = field(init=False)
+    """The address of its last byte."""
+
+    def __post_init__(self) -> None:
+        self.first = self.address + self.shape.low
+        self.last = self.address + self.shape.high - 1
 
     def covers(self, other: "_Footprint") -> bool:
         """Return whether it is one run of bytes that contains all of `other`."""
@@ -85,8 +89,8 @@ class _Footprint:
             not self.shape.dims
             and self.start <= other.start
             and other.end <= self.end
-            and self.address + self.shape.low <= other.address + other.shape.low
-            and other.address + other.shape.high <= self.address + self.shape.high
+            and self.first <= other.first
+            and other.last <= self.last
         )
 
 
@@ -100,7 +104,7 @@ class _Places:
 
     def add(self, footprint: _Footprint) -> None:
         """Add a footprint."""
-        first, last = footprint.bytes
+        first, last = footprint.first, footprint.last
         shift = max((last - first).bit_length(), _LEAST_CELL)
         cells = self._levels.setdefault(shift, {})
         for number in range(first >> shift, (last >> shift) + 1):
@@ -108,19 +112,25 @@ class _Places:
 
     def near(self, footprint: _Footprint) -> list[_Footprint]:
         """Return the footprints that overlap one, itself included if it was added."""
-        first, last = footprint.bytes
+        first, last = footprint.first, footprint.last
         found: dict[int, _Footprint] = {}
         seen: set[int] = set()
+        start, end = footprint.start, footprint.end
         for shift, cells in self._levels.items():
             numbers: Iterable[int] = range(first >> shift, (last >> shift) + 1)
             if len(cells) < (last >> shift) - (first >> shift):
                 numbers = [n for n in cells if first >> shift <= n <= last >> shift]
             for number in numbers:
                 for other in cells.get(number, ()):
-                    if id(other) not in seen:
-                        seen.add(id(other))
-                        if _meet(footprint, other):
-                            found[id(other)] = other
+                    if other.first > last or first > other.last:
+                        continue  # most of a cell, so no call is made for them
+                    if other.start >= end or start >= other.end or id(other) in seen:
+                        continue
+                    seen.add(id(other))
+                    if shapes_overlap(
+                        footprint.shape, other.shape, other.address - footprint.address
+                    ):
+                        found[id(other)] = other
         return list(found.values())
 
 
@@ -323,15 +333,13 @@ class RaceChecker:
         """Return whether it is in an input or constant, which is never written, so nothing can
         conflict.
         """
-        low = footprint.address + footprint.shape.low
-        high = footprint.address + footprint.shape.high
         return footprint.space == Space.HBM and any(
-            v.address <= low and high <= v.address + v.size for v in self._ready
+            v.address <= footprint.first and footprint.last < v.address + v.size
+            for v in self._ready
         )
 
     def _race(self, record: _Record, node: Node, env: Env, where: _Footprint) -> NeuronError:
-        low = where.address + where.shape.low
-        place = f"{where.space.name} bytes from {low:#x}"
+        place = f"{where.space.name} bytes from {where.first:#x}"
         if where.space != Space.HBM:
             place += f", partitions {where.start} to {where.end - 1}"
         return self._error(record.node, node, env, place)
@@ -354,12 +362,6 @@ class RaceChecker:
             f"Op2 '{describe(second, env)}' from {origin(sources, second)} on {place}",
             help="no semaphore orders them: Op2 must wait for an update that follows Op1",
         )
-
-
-def _meet(a: _Footprint, b: _Footprint) -> bool:
-    if a.start >= b.end or b.start >= a.end:
-        return False
-    return shapes_overlap(a.shape, b.shape, b.address - a.address)
 
 
 def _check_calls(items: list[Item]) -> None:
