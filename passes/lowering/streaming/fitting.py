@@ -47,9 +47,9 @@ class Fitting:
             dots = [op for op in ops if isinstance(op, DotOp) and op is not seed]
             if not dots:
                 return None
-            gone = graph.reachable([dots[-1]], forward=True) & members
+            gone = members & graph.reachable([dots[-1]], members, forward=True)
             if seed in gone:
-                gone = graph.reachable([dots[0]], forward=False) & members
+                gone = members & graph.reachable([dots[0]], members, forward=False)
             if seed in gone:
                 return None
             drop(members, tiling, gone)

@@ -6,6 +6,7 @@ values (such as weights) and two iterations of its tiles fit in SBUF (fitting.py
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
@@ -44,11 +45,22 @@ def find_groups(
     return _Finder(block, machine).find()
 
 
+@dataclass(frozen=True, eq=False)
+class _Span:
+    """A part of the program, from op number `first` to `last`, and the groups that lie in it."""
+
+    first: int
+    last: int
+    groups: tuple[Group, ...]
+
+
 class _Finder:
     def __init__(self, block: Block, machine: Machine) -> None:
         self.machine = machine
         self.graph = Graph(block, machine)
         self.fitting = Fitting(machine)
+        self.spans: list[_Span] = []
+        """Disjoint parts of the program with all groups so far."""
 
     def find(self) -> list[Group]:
         groups: list[Group] = []
@@ -72,10 +84,29 @@ class _Finder:
             if weight and group is not None:
                 if all(o.name in VIEWS or o.name == "hlo.convert" for o in group.ops):
                     continue  # its readers load it
-            if group is not None and in_order(self.graph.ops, [*groups, group]):
+            if group is not None and self._added(group):
                 groups.append(group)
                 self.graph.taken.update(group.ops)
         return groups
+
+    def _added(self, group: Group) -> bool:
+        """Add a group unless it and others would depend on each other.
+
+        Ops that depend on each other through groups lie in one span: only a group leads from an op
+        to an earlier one.
+        """
+        places = [self.graph.index[op] for op in group.ops]
+        first, last = min(places), max(places)
+        met = [s for s in self.spans if s.first <= last and first <= s.last]
+        span = _Span(
+            min([first, *(s.first for s in met)]),
+            max([last, *(s.last for s in met)]),
+            (*(g for s in met for g in s.groups), group),
+        )
+        if not in_order(self.graph.ops[span.first : span.last + 1], span.groups):
+            return False
+        self.spans = [*(s for s in self.spans if s not in met), span]
+        return True
 
     def _narrowed(self, value: SSAValue) -> bool:
         """Return whether a parameter is only loaded in other types.

@@ -129,15 +129,20 @@ class Graph:
                         progress |= op in members
             if progress:
                 continue
-            after = self.reachable([between[0]], forward=True)
-            dropped = {op for op in members if op in after}
+            dropped = members & self.reachable([between[0]], members, forward=True)
             if seed in dropped:  # then the preceding ops are dropped
-                before = self.reachable([between[-1]], forward=False)
-                dropped = {op for op in members if op in before}
+                dropped = members & self.reachable([between[-1]], members, forward=False)
             drop(members, tiling, dropped)
 
-    def reachable(self, start: Iterable[Operation], forward: bool) -> set[Operation]:
-        """Return `start` and all ops that depend on it, or on which it depends."""
+    def reachable(
+        self, start: Iterable[Operation], members: Iterable[Operation], *, forward: bool
+    ) -> set[Operation]:
+        """Return `start` and the ops that depend on it, or on which it depends, as far as the last
+        or the first of `members` in program order: paths to members do not lead beyond it.
+        """
+        index = self.index
+        places = [index[op] for op in members]
+        first, last = min(places), max(places)
         seen = set(start)
         work = list(seen)
         while work:
@@ -149,15 +154,17 @@ class Graph:
             else:
                 following = [v.owner for v in op.operands]
             for other in following:
-                if isinstance(other, Operation) and other in self.index and other not in seen:
+                if not isinstance(other, Operation) or other in seen:
+                    continue
+                if first <= index.get(other, -1) <= last:
                     seen.add(other)
                     work.append(other)
         return seen
 
     def _between(self, members: set[Operation]) -> list[Operation]:
         """Return outer ops on a path from a member to a member."""
-        after = self.reachable(members, forward=True)
-        before = self.reachable(members, forward=False)
+        after = self.reachable(members, members, forward=True)
+        before = self.reachable(members, members, forward=False)
         return sorted((after & before) - members, key=self.index.__getitem__)
 
 
