@@ -1,6 +1,5 @@
 """nc-allocate: assign addresses to SBUF buffers and HBM variables."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -10,7 +9,7 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.placement import place_variables
-from neuronir.dialects.nc.structure import AllocOp, VariableOp
+from neuronir.dialects.nc.structure import AllocOp
 from neuronir.passes.nc.assign_banks import assign_banks
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.listing import (
@@ -24,6 +23,7 @@ from neuronir.passes.nc.listing import (
 )
 from neuronir.passes.nc.liveness import usable_sbuf
 from neuronir.passes.nc.memory_map import verify_hbm
+from neuronir.passes.nc.place_hbm import place_hbm
 from neuronir.passes.nc.place_sbuf import Room, SbufFull, place_sbuf
 from neuronir.passes.nc.rewrite import write_order
 
@@ -32,9 +32,10 @@ from neuronir.passes.nc.rewrite import write_order
 class NcAllocatePass(ModulePass):
     """Assign addresses to SBUF buffers and variables.
 
-    PSUM buffers keep the addresses of nc-assign-banks. If a buffer of a function has none, all
-    buffers of the function take the first empty bank. If the buffers do not fit, the pass raises
-    NCC_EOOM002, which reports the missing bytes (nc-spill makes a program fit).
+    If the variables exceed HBM, scratch arrays, and spilled values, that are never live together
+    share bytes. PSUM buffers keep the addresses of nc-assign-banks. If a buffer of a function has
+    none, all buffers of the function take the first empty bank. If the buffers do not fit, the pass
+    raises NCC_EOOM002, which reports the missing bytes (nc-spill makes a program fit).
     """
 
     name = "nc-allocate"
@@ -74,14 +75,22 @@ class NcAllocatePass(ModulePass):
         require_phase(op, self.name, "ordered")
         machine = machine_of(op)
         room = Room(usable_sbuf(machine, self.sbuf), self.ring, self.search, self.loops)
+        kinds = list(variables(op).values())
         with bodies_in_place(op):
-            for func in functions(op):
+            found = functions(op)
+            addresses = None if len(found) == 1 else place_variables(kinds)
+            for func in found:
                 listing = list_function(func, variables(op), placed=False)
                 if any(b.space == Space.PSUM and b.address < 0 for b in listing.buffers):
                     assign_banks(func, op, machine, rotate=False)
-                write_order(func.body.block, allocate_function(listing, machine, room))
-        kinds = variables(op)
-        set_addresses(list(kinds.values()), machine)
+                order = allocate_function(listing, machine, room)
+                write_order(func.body.block, order)
+                if addresses is None:
+                    addresses = place_hbm(kinds, machine, order, listing.buffers)
+        for variable in kinds:
+            address = (addresses or {})[variable.sym_name.data]
+            variable.properties["address"] = IntegerAttr(address, i64)
+        verify_hbm(kinds, machine)
         op.attributes["neuronir.phase"] = StringAttr("allocated")
 
 
@@ -99,11 +108,3 @@ def allocate_function(listing: Listing, machine: Machine, room: Room) -> list[No
             address = addresses.get(buffer.key, 0)  # 0 if it is never accessed
             buffer.op.properties["address"] = IntegerAttr(address, i64)
     return order
-
-
-def set_addresses(ops: Sequence[VariableOp], machine: Machine) -> None:
-    """Assign consecutive HBM addresses to the variables."""
-    found = place_variables(ops)
-    for op in ops:
-        op.properties["address"] = IntegerAttr(found[op.sym_name.data], i64)
-    verify_hbm(ops, machine)

@@ -31,6 +31,7 @@ from neuronir.passes.nc.listing import (
     phase_of,
     variables,
 )
+from neuronir.passes.nc.place_hbm import clobbered
 from neuronir.passes.nc.provenance import loop_number, mark, step_of, unmark
 from neuronir.passes.nc.split_loads import loads_own
 from neuronir.passes.nc.split_transfers import PIECE, in_loop, parts_behind_order, parts_of
@@ -153,10 +154,25 @@ def check_order(before: Snapshot, behind: Snapshot) -> None:
     """Raise NIR_NC011 if the data flow of a module has changed."""
     flows = behind.flows = before.flows
     for name, made in behind.listings.items():
+        _check_sharing(made)
         known = before.listings.get(name)
         if known is not None:
             _Comparison(before.phase, known, made, behind.whole, flows).check()
     flows.keep(behind.listings.values())
+
+
+def _check_sharing(listing: Listing) -> None:
+    """Raise NIR_NC011 if variables that share bytes of HBM are needed together: the flow of values
+    takes all variables for disjoint.
+    """
+    node = clobbered(listing) if listing.placed else None
+    if node is not None:
+        raise NeuronError(
+            "NIR_NC011",
+            f"{node.op.name} may overwrite the bytes of a variable that is needed later",
+            location=location_of(node.op),
+            help="variables that share bytes of HBM must be used one after the other",
+        )
 
 
 def _trace(module: ModuleOp) -> list[object]:

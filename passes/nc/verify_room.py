@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.ops import InstructionOp, View
 from neuronir.dialects.nc.origin import source_of
+from neuronir.dialects.nc.placement import variable_bytes
 from neuronir.dialects.nc.records import dtype_seen, partition_bytes, space_of
 from neuronir.dialects.nc.structure import AllocOp
 from neuronir.dialects.support.walking import walk, walk_in
@@ -19,6 +20,7 @@ from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.listing import functions, machine_of, require_phase, variables
 from neuronir.passes.nc.liveness import SBUF_HELP, rounded, usable_sbuf
 from neuronir.passes.nc.memory_map import Taken, too_small, verify_hbm
+from neuronir.passes.nc.place_hbm import can_share
 from neuronir.passes.statistics import record
 
 
@@ -26,7 +28,8 @@ from neuronir.passes.statistics import record
 class NcVerifyRoomPass(ModulePass):
     """Refuse variables, an instruction or a loop that need more memory than there is.
 
-    Variables that exceed HBM are reported first, because smaller tiles do not help. The operands of
+    Variables that exceed HBM are reported first, because smaller tiles do not help; of scratch
+    arrays, which may share bytes, only the largest one counts. The operands of
     an instruction are live together. A buffer that instructions both in and outside of a loop
     access is live during the whole loop, in any order, and nc-spill does not spill inside loops. If
     such buffers exceed SBUF, the program cannot be placed, and the passes that order it, which take
@@ -45,7 +48,9 @@ class NcVerifyRoomPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Check the variables, and every instruction and every loop of every function."""
         require_phase(op, self.name, "virtual")
-        verify_hbm(list(variables(op).values()), machine_of(op))
+        kinds = list(variables(op).values())
+        sharing = sorted(can_share(kinds), key=variable_bytes)[:-1]  # the largest needs room alone
+        verify_hbm([v for v in kinds if v not in sharing], machine_of(op))
         most = usable_sbuf(machine_of(op), self.sbuf)
         with bodies_in_place(op):
             for func in functions(op):

@@ -5,12 +5,12 @@ once, and loops multiply the counts. A loop is walked iteration by iteration onl
 addresses of a call depend on the iteration.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from neuronir.dialects.nc.enums import Engine, Space
 from neuronir.dialects.nc.instruction import ARGUMENT, AccessPattern, Source
+from neuronir.targets.simulator.by_address import ByAddress
 from neuronir.targets.simulator.timing_code import (
     TRANSFER,
     CallTo,
@@ -79,19 +79,12 @@ class _Walk:
     def __init__(self, code: ProgramCode) -> None:
         self.usage = Usage([0] * len(code.ops))
         self.iterations = code.iterations
-        placed = sorted(
-            (v.address, v.address + v.size, i) for i, v in enumerate(code.program.variables)
-        )
-        self.starts = [p[0] for p in placed]
-        self.placed = placed
+        self.placed = ByAddress(code.program.variables)
         self._depends: dict[int, bool] = {}
 
     def variable_at(self, address: int) -> int:
         """Return the variable that holds a byte of HBM, -1 if there is none."""
-        at = bisect_right(self.starts, address) - 1
-        if at >= 0 and address < self.placed[at][1]:
-            return self.placed[at][2]
-        return -1
+        return self.placed.holding(address, address + 1)
 
     def depends(self, code: Code) -> bool:
         """Return whether the HBM addresses of `code` depend on its arguments."""

@@ -1,6 +1,5 @@
 """Represent the memories of a NeuronCore as bytes: SBUF, PSUM and the used part of HBM."""
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -12,6 +11,7 @@ from neuronir.dialects.nc.footprint import Shape, hull, shape_of, shapes_overlap
 from neuronir.dialects.nc.instruction import AccessPattern, Variable
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.output import buffers_of
+from neuronir.targets.simulator.by_address import ByAddress
 
 Uninitialized = Literal["error", "nan", "zero"]
 Bytes = NDArray[np.uint8]
@@ -48,8 +48,9 @@ class Memory:
             Space.PSUM: psum_bytes or machine.psum_partition_bytes,
             Space.HBM: max((v.address + v.size for v in variables), default=0),
         }
-        self.variables = sorted(variables, key=lambda v: v.address)
-        self._starts = [v.address for v in self.variables]
+        self._given = list(variables)
+        self._by_address = ByAddress(self._given)
+        self.variables = self._by_address.variables
         fill = 0xFF if uninitialized == "nan" else 0
         self.data: dict[Space, Bytes] = {}
         self.valid: dict[Space, Bytes | None] = {}
@@ -90,13 +91,9 @@ class Memory:
         return self._view(self.started, ap, address, _UNSIGNED[ap.dtype.size])
 
     def variable_at(self, ap: AccessPattern, address: int) -> Variable | None:
-        """Return the variable that contains an HBM access."""
-        low, high = hull(ap, address)
-        at = bisect_right(self._starts, low) - 1
-        if at < 0:
-            return None
-        variable = self.variables[at]
-        return variable if high <= variable.address + variable.size else None
+        """Return a variable that contains an HBM access; those that share bytes have one kind."""
+        found = self._by_address.holding(*hull(ap, address))
+        return self._given[found] if found >= 0 else None
 
     def ready_kind(self, ap: AccessPattern, address: int) -> str:
         """Return the kind of an input or constant that overlaps an HBM access, if any."""
