@@ -20,36 +20,34 @@ _SHARE = 4
 objects has it: it visits everything that is alive, in a large process for seconds.
 """
 
-_unseen = 0
-"""New objects of finished compiles and runs that were not collected yet."""
+_left = {"compiles": 0, "runs": 0}
+"""New objects of finished compiles and of finished runs that were not collected yet."""
 
 
-def collect_leftovers() -> None:
-    """Collect what finished compiles and runs have left, if it is much.
+def collect_leftovers(*kinds: str) -> None:
+    """Collect what finished `compiles` or `runs` have left, if it is much.
 
-    A compile starts with this. A run does not: the compile before it has left the module.
+    A run does not ask for what compiles have left: the one before it has left its module.
     """
-    global _unseen
-    if _unseen > max(_LEFT, sys.getallocatedblocks() // _SHARE):
+    if sum(_left[kind] for kind in kinds) > max(_LEFT, sys.getallocatedblocks() // _SHARE):
         gc.collect()
-        _unseen = 0
+        _left.update(compiles=0, runs=0)
 
 
 @contextmanager
-def few_collections() -> Iterator[None]:
-    """Collect rarely in this context.
+def few_collections(kind: str = "compiles") -> Iterator[None]:
+    """Collect rarely in this context, which is one of `compiles` or `runs`.
 
     At the end all new objects become old. They are collected with the old generation, or by
     `collect_leftovers`.
     """
-    global _unseen
     before = gc.get_threshold()
     gc.set_threshold(_OBJECTS, *before[1:])
     try:
         yield
     finally:
         if before[0] < _OBJECTS and gc.get_freeze_count() == 0:
-            _unseen += gc.get_count()[0]
+            _left[kind] += gc.get_count()[0]
             gc.freeze()  # with this all objects leave the young generations
             gc.unfreeze()  # and with this they are in the oldest
         gc.set_threshold(*before)

@@ -151,7 +151,7 @@ class _Compile:
 
     def run(self) -> CompiledResult:
         """Run all requested phases."""
-        collect_leftovers()
+        collect_leftovers("compiles", "runs")
         with few_collections():
             result = self._run()
         self.users.tell_unused(result.phase, tiled=result.tiled)

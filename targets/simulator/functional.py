@@ -15,7 +15,7 @@ from neuronir.dialects.nc.enums import DType, Engine
 from neuronir.dialects.nc.instruction import Program, Variable
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.semantics.rounding import Perturbation, perturbing
-from neuronir.dialects.support.collector import few_collections
+from neuronir.dialects.support.collector import collect_leftovers, few_collections
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.targets.simulator.execute import Prepared, RegisterLoad, Warnings, prepare
 from neuronir.targets.simulator.integers import narrowed, widened
@@ -97,7 +97,8 @@ def run(
     checked), misuse of PSUM or another violated rule. The message names the instruction, its
     operands and its source.
     """
-    with few_collections():
+    collect_leftovers("runs")
+    with few_collections("runs"):
         return _run(program, inputs, machine, options or Options(), memory)
 
 
