@@ -1,5 +1,6 @@
 """Variables share device memory where it is too small for all of them at once."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -7,20 +8,24 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from neuronir.dialects.nc.machine import register_machine
+from neuronir.dialects.nc.machine import Machine, register_machine
 from neuronir.dialects.nc.placement import variable_bytes
 from neuronir.dialects.nc.structure import VariableOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes import pipelines
-from neuronir.passes.nc.listing import Node, functions, list_function, variables
-from neuronir.passes.nc.place_hbm import clobbered
+from neuronir.passes.nc import allocate
+from neuronir.passes.nc.listing import Buffer, Node, functions, list_function, variables
+from neuronir.passes.nc.place_hbm import can_share, clobbered, place_hbm
 from neuronir.targets.encoding.from_ir import program_from_module
 from neuronir.targets.simulator.functional import Options, run
 from neuronir.targets.trn1.machine import TRN1
+from tests.differential.second.generate import program
+from tests.differential.second.judge import Configuration, judge
 from tests.lowering.test_streaming import run_passes, virtual
 from tests.oracle import run_xla
 
 STAGES, VALUES = 4, 8
+LITTLE = Configuration("trn1", tiling="always", room=0.002)
 PASSES = (
     f"{pipelines.ORDERED},nc-spill,nc-assign-banks,nc-verify-order,nc-allocate,nc-verify-order,"
     "nc-split-transfers,nc-order-triggers,nc-assign-queues,nc-verify-order,nc-synchronise,"
@@ -119,3 +124,30 @@ def test_a_store_over_what_is_needed_is_seen() -> None:
     listing.nodes.remove(loads[early])
     listing.nodes.insert(stores[late].index, loads[early])
     assert clobbered(listing) is not None
+
+
+@pytest.mark.parametrize("seed", [386006, 386058, 386063, 386066, 386071, 386113])
+def test_random_programs_with_shared_variables(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the device memory were too small for each of them."""
+    shared = 0
+
+    def always(
+        ops: Sequence[VariableOp],
+        machine: Machine,
+        order: Sequence[Node],
+        buffers: Sequence[Buffer],
+    ) -> dict[str, int]:
+        nonlocal shared
+        found = place_hbm(ops, replace(machine, hbm_bytes=0), order, buffers)
+        places = {
+            name: (found[name], found[name] + variable_bytes(op))
+            for op in can_share(ops)
+            if (name := op.sym_name.data)
+        }
+        shared += len(_sharing(places))
+        return found
+
+    monkeypatch.setattr(allocate, "place_hbm", always)
+    outcomes = [judge(program(seed), c) for c in (Configuration("trn1", "matmult"), LITTLE)]
+    assert [outcome.kind for outcome in outcomes] == ["right"] * 2, outcomes
+    assert shared
