@@ -1,6 +1,6 @@
 """Assign HBM addresses to the variables of a program."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.structure import VariableOp
@@ -21,6 +21,11 @@ def variable_bytes(op: VariableOp) -> int:
 def aligned(size: int) -> int:
     """Round `size` bytes up to the alignment of variables."""
     return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def end_of(ops: Iterable[VariableOp], addresses: Mapping[str, int]) -> int:
+    """Return the address (bytes) behind all variables."""
+    return max((addresses[op.sym_name.data] + variable_bytes(op) for op in ops), default=0)
 
 
 def place_variables(ops: Sequence[VariableOp]) -> dict[str, int]:

@@ -32,10 +32,11 @@ from neuronir.passes.nc.rewrite import write_order
 class NcAllocatePass(ModulePass):
     """Assign addresses to SBUF buffers and variables.
 
-    If the variables exceed HBM, scratch arrays, and spilled values, that are never live together
-    share bytes. PSUM buffers keep the addresses of nc-assign-banks. If a buffer of a function has
-    none, all buffers of the function take the first empty bank. If the buffers do not fit, the pass
-    raises NCC_EOOM002, which reports the missing bytes (nc-spill makes a program fit).
+    If the variables exceed HBM, scratch arrays that are never live together share bytes, and so do
+    spilled values; in a module of several functions, none do. PSUM buffers keep the addresses of
+    nc-assign-banks. If a buffer of a function has none, all buffers of the function take the first
+    empty bank. If the buffers do not fit, the pass raises NCC_EOOM002, which reports the missing
+    bytes (nc-spill makes a program fit).
     """
 
     name = "nc-allocate"
@@ -78,17 +79,17 @@ class NcAllocatePass(ModulePass):
         kinds = list(variables(op).values())
         with bodies_in_place(op):
             found = functions(op)
-            addresses = None if len(found) == 1 else place_variables(kinds)
+            addresses = place_variables(kinds)
             for func in found:
                 listing = list_function(func, variables(op), placed=False)
                 if any(b.space == Space.PSUM and b.address < 0 for b in listing.buffers):
                     assign_banks(func, op, machine, rotate=False)
                 order = allocate_function(listing, machine, room)
                 write_order(func.body.block, order)
-                if addresses is None:
+                if len(found) == 1:  # else calls may lead from one live range to another
                     addresses = place_hbm(kinds, machine, order, listing.buffers)
         for variable in kinds:
-            address = (addresses or {})[variable.sym_name.data]
+            address = addresses[variable.sym_name.data]
             variable.properties["address"] = IntegerAttr(address, i64)
         verify_hbm(kinds, machine)
         op.attributes["neuronir.phase"] = StringAttr("allocated")

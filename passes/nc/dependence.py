@@ -101,13 +101,11 @@ class _Interval:
     def cover(self, write: Access) -> None:
         """Drop entries that a write at a fixed address covers completely."""
         if write.solid:
-            start, stop = write.start, write.stop
             if self.writes:
-                self.writes = {e: None for e in self.writes if e.start < start or stop < e.stop}
+                self.writes = {e: None for e in self.writes if not _within(write, e)}
                 self.write_boxes = None
             if self.reads:
-                reads = self.reads.items()
-                self.reads = {k: e for k, e in reads if e.start < start or stop < e.stop}
+                self.reads = {k: e for k, e in self.reads.items() if not _within(write, e)}
                 self.read_boxes = None
             return
         box = _box(write)
@@ -216,30 +214,21 @@ class Memory:
         """
         seen: set[Access] = set()
         data = not access.write
-        own, low, high, start, stop = (
-            access.node,
-            access.low,
-            access.high,
-            access.start,
-            access.stop,
-        )
         bounds, shared, streams = self.bounds, self.shared, self.streams
         latest: dict[int, int] = {}  # by in-order engine
         for interval in self._touched(access):
             entries: Iterable[Access] = reversed(interval.writes)
-            if not data and interval.reads:
+            if not data:
                 entries = chain(reversed(interval.reads.values()), entries)
             for entry in entries:
                 node = entry.node
-                if entry.start >= stop or start >= entry.stop or node == own or entry in seen:
+                if entry in seen or node == access.node:
                     continue
                 seen.add(entry)
-                if entry.low >= high or low >= entry.high:
-                    continue
-                if node in found and (found[node] or not data):
+                if found.get(node, False) or (not data and node in found):
                     continue
                 stream = -1 if streams is None else streams[node]
-                if stream >= 0 and node < latest.get(stream, -1):
+                if node < latest.get(stream, -1):
                     continue
                 if conflict(entry, access, bounds, shared):
                     found[node] = data

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.origin import source_of
-from neuronir.dialects.nc.placement import place_variables, variable_bytes
+from neuronir.dialects.nc.placement import end_of, place_variables, variable_bytes
 from neuronir.dialects.nc.structure import VariableOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.listing import Buffer, Node, machine_of
@@ -79,8 +79,7 @@ def too_small(
 
 def verify_hbm(ops: Sequence[VariableOp], machine: Machine) -> None:
     """Raise NCC_EOOM002 with the largest variables if they exceed the memory of a core."""
-    found = place_variables(ops)
-    end = max((found[op.sym_name.data] + variable_bytes(op) for op in ops), default=0)
+    end = end_of(ops, place_variables(ops))
     if end > machine.hbm_bytes:
         own = [op for op in ops if op.members is None]
         largest = sorted(own, key=lambda v: -variable_bytes(v))[:8]

@@ -6,12 +6,18 @@ bytes: scratch arrays among each other, and spilled values among each other, so 
 still tells the kind.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.nc.placement import ALIGNMENT, aligned, place_variables, variable_bytes
+from neuronir.dialects.nc.placement import (
+    ALIGNMENT,
+    aligned,
+    end_of,
+    place_variables,
+    variable_bytes,
+)
 from neuronir.dialects.nc.structure import VariableOp
 from neuronir.passes.nc.dependence import conflict
 from neuronir.passes.nc.listing import Access, Buffer, Listing, Node
@@ -24,7 +30,9 @@ SHARED = ("scratch", "spill")
 
 
 def can_share(ops: Sequence[VariableOp]) -> list[VariableOp]:
-    """Return the variables that may share bytes with others."""
+    """Return the variables that may share bytes with others: those without an address that are no
+    part of another one.
+    """
     inside = {member for op in ops for member in op.member_names}
     return [
         op
@@ -34,11 +42,6 @@ def can_share(ops: Sequence[VariableOp]) -> list[VariableOp]:
         and not op.member_names
         and op.sym_name.data not in inside
     ]
-
-
-def end_of(ops: Iterable[VariableOp], addresses: Mapping[str, int]) -> int:
-    """Return the address (bytes) behind all variables."""
-    return max((addresses[op.sym_name.data] + variable_bytes(op) for op in ops), default=0)
 
 
 def place_hbm(

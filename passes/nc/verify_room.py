@@ -28,13 +28,15 @@ from neuronir.passes.statistics import record
 class NcVerifyRoomPass(ModulePass):
     """Refuse variables, an instruction or a loop that need more memory than there is.
 
-    Variables that exceed HBM are reported first, because smaller tiles do not help; of scratch
-    arrays, which may share bytes, only the largest one counts. The operands of
-    an instruction are live together. A buffer that instructions both in and outside of a loop
-    access is live during the whole loop, in any order, and nc-spill does not spill inside loops. If
-    such buffers exceed SBUF, the program cannot be placed, and the passes that order it, which take
-    longest, are not worth their time. Transfers are not checked, because nc-spill may split them.
-    The module is not changed. Raises NCC_EOOM002. Runs after nc-unroll, which removes loops.
+    Variables that exceed HBM are reported first, because smaller tiles do not help. Of scratch
+    arrays, which may share bytes, only the largest one counts.
+
+    The operands of an instruction are live together. A buffer that instructions both in and outside
+    of a loop access is live during the whole loop, in any order, and nc-spill does not spill inside
+    loops. If such buffers exceed SBUF, the program cannot be placed, and the passes that order it,
+    which take longest, are not worth their time. Transfers are not checked, because nc-spill may
+    split them. The module is not changed. Raises NCC_EOOM002. Runs after nc-unroll, which removes
+    loops.
 
         %w = nc.alloc : memref<128x90000xbf16, ...>     // live in each iteration
         nc.dma (%w) = (%weights)                   ->   error: [NCC_EOOM002] SBUF is too small
@@ -49,8 +51,9 @@ class NcVerifyRoomPass(ModulePass):
         """Check the variables, and every instruction and every loop of every function."""
         require_phase(op, self.name, "virtual")
         kinds = list(variables(op).values())
-        sharing = sorted(can_share(kinds), key=variable_bytes)[:-1]  # the largest needs room alone
-        verify_hbm([v for v in kinds if v not in sharing], machine_of(op))
+        sharing = sorted(can_share(kinds), key=variable_bytes)
+        beside = {v.sym_name.data for v in sharing[:-1]}  # they may lie in the largest one
+        verify_hbm([v for v in kinds if v.sym_name.data not in beside], machine_of(op))
         most = usable_sbuf(machine_of(op), self.sbuf)
         with bodies_in_place(op):
             for func in functions(op):

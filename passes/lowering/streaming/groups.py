@@ -84,16 +84,16 @@ class _Finder:
             if weight and group is not None:
                 if all(o.name in VIEWS or o.name == "hlo.convert" for o in group.ops):
                     continue  # its readers load it
-            if group is not None and self._added(group):
+            if group is not None and self._add(group):
                 groups.append(group)
                 self.graph.taken.update(group.ops)
         return groups
 
-    def _added(self, group: Group) -> bool:
-        """Add a group unless it and others would depend on each other.
+    def _add(self, group: Group) -> bool:
+        """Add a group, and return True, unless it and others would depend on each other.
 
-        Ops that depend on each other through groups lie in one span: only a group leads from an op
-        to an earlier one.
+        Groups that depend on each other lie in one span, because only a group leads from an op to
+        an earlier one.
         """
         places = [self.graph.index[op] for op in group.ops]
         first, last = min(places), max(places)

@@ -137,8 +137,10 @@ class Graph:
     def reachable(
         self, start: Iterable[Operation], members: Iterable[Operation], *, forward: bool
     ) -> set[Operation]:
-        """Return `start` and the ops that depend on it, or on which it depends, as far as the last
-        or the first of `members` in program order: paths to members do not lead beyond it.
+        """Return `start` and the ops that depend on it, or on which it depends.
+
+        Only ops from the first to the last of `members` in program order are visited: no path
+        between members leaves that part.
         """
         index = self.index
         places = [index[op] for op in members]
