@@ -13,6 +13,7 @@ from onnx import TensorProto, helper
 from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.frontends.onnx import import_onnx, read_onnx
 from tests.frontends.onnx_models import graph_model, tensor
+from tests.processor import within
 
 Array = NDArray[Any]
 node = helper.make_node
@@ -139,8 +140,9 @@ def test_bert_base_is_imported_in_two_seconds(tmp_path: Path, outside: bool) -> 
     start = time.process_time()
     module = import_onnx(read_onnx(str(path)))
     taken = time.process_time() - start
+    fast = within(taken, 2.5)
     module.verify()
-    assert taken < 2.5, taken
+    assert fast, taken
 
 
 def test_a_small_one_of_the_kind() -> None:

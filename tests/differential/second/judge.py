@@ -27,8 +27,10 @@ from tests.differential.second.errors import Error, errors
 from tests.differential.second.oracle import values
 from tests.differential.second.program import Array, Program
 from tests.differential.small_room import small_room
+from tests.processor import within
 
 SLOW = 20.0
+"""Seconds of processor time on the reference machine (see tests/processor.py)."""
 _CASTS = {"none": 0.0, "matmult": 2.0**-8}
 
 
@@ -90,13 +92,14 @@ def judge(
         cause = f"{type(error).__name__} {place.filename.rsplit('/', 1)[-1]}:{place.name}"
         return Outcome("crash", f"{cause}: {error}"[:160], traceback.format_exc())
     seconds = time.process_time() - began
+    slow = not within(seconds, SLOW)
     try:
         wrong = compare(program, found, outputs, configuration)
     except Exception as error:  # of the interpreter, which measures the rounding noise
         return Outcome("crash", f"interpreter: {error}"[:160], traceback.format_exc())
     if wrong:
         return Outcome("wrong", wrong[0], "\n".join(wrong), seconds)
-    return Outcome("slow" if seconds > SLOW else "right", seconds=seconds)
+    return Outcome("slow" if slow else "right", seconds=seconds)
 
 
 def _chain(failure: BaseException) -> str:
