@@ -23,7 +23,7 @@ from neuronir.targets.simulator.memory import Memory, Uninitialized
 from neuronir.targets.simulator.not_a_number import NanWatch
 from neuronir.targets.simulator.program_data import variables_of
 from neuronir.targets.simulator.races import RaceChecker
-from neuronir.targets.simulator.walker import DmaMode, Env, Node, Order, Walker
+from neuronir.targets.simulator.walker import DmaMode, Env, Node, Order, Walker, payloads
 
 Array = NDArray[Any]
 Observer = Callable[[Node, Env], None]
@@ -117,8 +117,6 @@ def _run(
     random = _perturbation(program, memory, chosen.perturb)
     walker = Walker(program)
     warnings = Warnings()
-    for node in walker.nodes:
-        node.payload = prepare(node, program, memory, machine, chosen.rules, warnings)
     watch = NanWatch(program) if chosen.nan else None
     step: Observer = _execute if watch is None else watch.run
     execute = step
@@ -134,13 +132,16 @@ def _run(
 
         step = checked
         meet = checker.meet
-    with np.errstate(all="ignore"), perturbing(random):
-        walker.run(step, chosen.order, chosen.dma_mode, meet, chosen.starve)
+
+    def payload(node: Node) -> object:
+        return prepare(node, program, memory, machine, chosen.rules, warnings)
+
+    with payloads(walker.nodes, payload):
+        with np.errstate(all="ignore"), perturbing(random):
+            walker.run(step, chosen.order, chosen.dma_mode, meet, chosen.starve)
+        statistics = statistics_of(walker.nodes)
     outputs = read_outputs(program, memory)
     first = None if watch is None else watch.first
-    statistics = statistics_of(walker.nodes)
-    for node in walker.nodes:  # its cycles would keep the memories until the next collection
-        node.payload = None
     return Result(outputs, statistics, warnings.texts(program), first, walker.trips)
 
 

@@ -47,7 +47,15 @@ from neuronir.targets.simulator.functional import (
     write_inputs,
 )
 from neuronir.targets.simulator.memory import Memory
-from neuronir.targets.simulator.walker import CallNode, Env, LoopNode, Node, Step, iterations
+from neuronir.targets.simulator.walker import (
+    CallNode,
+    Env,
+    LoopNode,
+    Node,
+    Step,
+    iterations,
+    payloads,
+)
 
 _ALIGNMENT = 64
 _CONSTANT = 1 << 20
@@ -87,15 +95,15 @@ def simulate_module(
     )
     write_inputs(order.program, inputs, memory)
     warnings = Warnings()
-    for node in order.nodes:
-        node.payload = prepare(node, order.program, memory, target, chosen.rules, warnings)
-    with np.errstate(all="ignore"):
-        order.run()
-    return Result(
-        read_outputs(order.program, memory),
-        statistics_of(order.nodes),
-        warnings.texts(order.program),
-    )
+
+    def payload(node: Node) -> object:
+        return prepare(node, order.program, memory, target, chosen.rules, warnings)
+
+    with payloads(order.nodes, payload):
+        with np.errstate(all="ignore"):
+            order.run()
+        statistics = statistics_of(order.nodes)
+    return Result(read_outputs(order.program, memory), statistics, warnings.texts(order.program))
 
 
 def _machine_of(module: ModuleOp) -> Machine:

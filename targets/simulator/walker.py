@@ -5,7 +5,8 @@ every order that it can choose, so a correct program has a single result.
 """
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -43,6 +44,21 @@ class Node:
     number: int
     payload: Any = None
     count: int = 0  # how often it ran
+
+
+@contextmanager
+def payloads(nodes: Sequence[Node], prepare: Callable[[Node], Any]) -> Iterator[None]:
+    """Give each node its payload in this context only.
+
+    Payloads are in cycles, which would keep the memories of a run until the next collection.
+    """
+    try:
+        for node in nodes:
+            node.payload = prepare(node)
+        yield
+    finally:
+        for node in nodes:
+            node.payload = None
 
 
 @dataclass(slots=True, eq=False)

@@ -2,14 +2,29 @@
 
 import gc
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 from neuronir.dialects.nc.machine import get_machine
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.driver import CompileOptions, compile_text
+from neuronir.targets.simulator import ir_runner
 from neuronir.targets.simulator.functional import Options, run
 from neuronir.targets.simulator.memory import Memory
 from tests.simulator_functional.gemm import gemm
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("races", [False, True])
@@ -17,14 +32,48 @@ def test_memories_are_freed_without_a_collection(races: bool) -> None:
     machine = get_machine("trn1")
     program = gemm(8, 256, 256)
     inputs = [np.zeros(v.shape, v.dtype.numpy) for v in program.variables if v.kind == "input"]
-    gc.collect()
-    gc.disable()
-    try:
+    with _without_collections():
         memory = Memory(machine, program.variables)
         kept = weakref.ref(memory)
         result = run(program, inputs, machine, Options(races=races), memory)
         del memory
         assert kept() is None
-    finally:
-        gc.enable()
     assert not result.outputs[0].any()
+
+
+def test_memories_of_a_run_that_fails() -> None:
+    machine = get_machine("trn1")
+    program = gemm(8, 256, 256)
+    inputs = [np.zeros(v.shape, v.dtype.numpy) for v in program.variables if v.kind == "input"]
+    with _without_collections():
+        memory = Memory(machine, program.variables)
+        kept = weakref.ref(memory)
+        with pytest.raises(NeuronError, match="NIR_SIM006"):
+            run(program, inputs, machine, Options(races=True, dma_mode="on_wait"), memory)
+        del memory
+        assert kept() is None
+
+
+@pytest.mark.parametrize("phase", ["virtual", "synchronised"])
+def test_memories_of_a_module(phase: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """HloModule m
+ENTRY e {
+  x = f32[128,256] parameter(0)
+  ROOT y = f32[128,256] tanh(x)
+}
+"""
+    module = compile_text(text, "trn1", CompileOptions(compile_to=phase)).module
+    made: list[weakref.ref[Memory]] = []
+
+    class Watched(Memory):
+        """Memories that the test sees."""
+
+        def __init__(self, *args: object) -> None:
+            super().__init__(*args)  # type: ignore[arg-type]
+            made.append(weakref.ref(self))
+
+    monkeypatch.setattr(ir_runner, "Memory", Watched)
+    with _without_collections():
+        (output,) = ir_runner.run_module(module, [np.zeros((128, 256), np.float32)])
+        assert [kept() for kept in made] == [None]
+    assert not output.any()
