@@ -18,6 +18,8 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from neuronir.dialects.hlo.contents import Content, claim
+
 I64Array = DenseArrayBase[IntegerType]
 """The form of every list of indices: `array<i64: ...>`."""
 
@@ -36,12 +38,21 @@ class TokenType(ParametrizedAttribute, TypeAttribute):
 class HloResourceAttr(ParametrizedAttribute):
     """A large constant stored outside the module: `#hlo.resource<"key">`.
 
-    The key is the hash of the content.
+    The key is the hash of the content, which lives as long as an attribute that names it.
     """
 
     name = "hlo.resource"
 
     key: StringAttr
+
+    def __post_init__(self) -> None:
+        """Own the content, if it is there; else as soon as it is."""
+        super().__post_init__()
+        claim(self.key.data, self)
+
+    def own(self, content: Content) -> None:
+        """Keep the content, which is no parameter."""
+        object.__setattr__(self, "_content", content)
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:

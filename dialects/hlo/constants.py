@@ -19,8 +19,9 @@ from xdsl.traits import ConstantLike, HasFolder, Pure
 
 from neuronir.dialects.hlo.attributes import HloResourceAttr, tensor_type
 from neuronir.dialects.hlo.base import HloOp
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.hlo.kinds import NUMBER_TENSOR, TENSOR
-from neuronir.dialects.hlo.resources import Array, intern, lookup, lookup_lazy
+from neuronir.dialects.hlo.resources import intern, lookup, lookup_lazy
 from neuronir.dialects.support.dtypes import element_type, is_complex, is_float, is_tf32, np_dtype
 from neuronir.dialects.support.lazy import LazyArray
 from neuronir.dialects.support.location import inherit

@@ -14,10 +14,10 @@ from functools import lru_cache
 
 import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 
 from neuronir.dialects.hlo.attributes import HloResourceAttr, string_attr
+from neuronir.dialects.hlo.contents import Array, Content, content_of, content_with, hold
 from neuronir.dialects.support.contiguous import contiguous
 from neuronir.dialects.support.dtypes import element_type, from_hlo_name, hlo_name, np_dtype
 from neuronir.dialects.support.errors import NeuronError
@@ -33,17 +33,6 @@ _SAMPLES = 128
 _TAKEN = 64
 _PIECE = 1 << 16  # elements processed together, so that they fit in a cache
 
-Array = npt.NDArray[np.generic]
-
-_STORE: dict[str, Array | LazyArray] = {}
-_KEYS: dict[int, str] = {}
-"""The keys of the arrays of the store by identity: they stay, and nobody can write to them."""
-_HELD: list[LazyArray] = []
-"""Lazy arrays of the store that have been made since: they stay too."""
-_FINITE: dict[int, bool] = {}
-_NEGATIVE_ZERO: dict[int, bool] = {}
-_LARGEST: dict[int, float] = {}
-_LEAST: dict[int, float] = {}
 _SIZE = np.uint32(0x7FFFFFFF)  # the bits of a value without its sign
 _ONE = np.uint32(1)
 
@@ -58,9 +47,9 @@ def key_of(array: Array | LazyArray) -> str:
 
     For a large array, a sample of the values is hashed.
     """
-    known = _KEYS.get(id(array))
+    known = content_with(array)
     if known is not None:
-        return known.partition("_")[0]
+        return known.key.partition("_")[0]
     digest = hashlib.sha256(_header(array.dtype, array.shape))
     if isinstance(array, LazyArray):
         digest.update(_sample(array).view(np.uint8).data)
@@ -93,60 +82,54 @@ def _places(size: int, width: int) -> Places:
 
 
 def intern(array: Array | LazyArray, *, owned: bool = False) -> HloResourceAttr:
-    """Hold an array for the life of the process; equal arrays get the same attribute.
+    """Return an attribute that holds an array; equal arrays get equal attributes.
 
     The array is copied if it is not contiguous, or if the caller could still write to it (not
     `owned`). A lazy array is held unevaluated if it is large, whole, and not a copy of another one.
     """
-    key = _KEYS.get(id(array))
-    if isinstance(array, LazyArray) and not _may_be_held(array):
-        array = np.asarray(array)
-    if key is None and isinstance(array, LazyArray):
-        key = _free_or_same(key_of(array), array)
-        if key not in _STORE:
-            _hold(key, array)
-    elif key is None:
-        assert isinstance(array, np.ndarray)
-        if not array.flags.c_contiguous:
+    content = content_with(array)
+    if content is None:
+        if isinstance(array, LazyArray) and not _may_be_held(array):
+            return intern(np.asarray(array))
+        if isinstance(array, np.ndarray) and not array.flags.c_contiguous:
             array = contiguous(array)
             owned = True
         key = _free_or_same(key_of(array), array)
-        if key not in _STORE:
-            if array.flags.writeable:
-                array = array if owned else array.copy()
-                array.flags.writeable = False
-            _hold(key, array)
-    return HloResourceAttr(string_attr(key))
+        content = content_of(key) or hold(key, _read_only(array, owned))
+    return HloResourceAttr(string_attr(content.key))
+
+
+def _read_only(array: Array | LazyArray, owned: bool) -> Array | LazyArray:
+    if isinstance(array, np.ndarray) and array.flags.writeable:
+        array = array if owned else array.copy()
+        array.flags.writeable = False
+    return array
 
 
 def _may_be_held(array: LazyArray) -> bool:
     return array.whole is not None and not array.whole.copies and is_large(array.nbytes)
 
 
-def _hold(key: str, array: Array | LazyArray) -> None:
-    _STORE[key] = array
-    _KEYS[id(array)] = key
-
-
-def hold(key: str, array: Array) -> None:
-    """Hold a read-only array under the key that another process has given it; raises ValueError if
-    its content does not have the hash that the key says.
+def receive(key: str, array: Array) -> Content:
+    """Return the content with the key that another process has given it, which the caller keeps
+    until attributes own it; raises ValueError if the hash of `array` is not what the key says.
     """
     base = key_of(array)
     if key.partition("_")[0] != base:
         raise ValueError(f"the content of resource {key} has the hash {base}")
-    held = _STORE.get(key)
+    held = content_of(key)
     if held is None:
-        _hold(key, array)
-    elif not _equal(held, array):
+        return hold(key, array)
+    if not _equal(held.array, array):
         raise ValueError(f"there is another constant {key}, with the same hash")
+    return held
 
 
 def _free_or_same(key: str, array: Array | LazyArray) -> str:
-    """Return the key, with a number appended if other arrays of the store have it."""
+    """Return the key, with a number appended if other contents have it."""
     number = 0
     found = key
-    while (held := _STORE.get(found)) is not None and not _equal(held, array):
+    while (held := content_of(found)) is not None and not _equal(held.array, array):
         number += 1
         found = f"{key}_{number}"
     return found
@@ -166,8 +149,9 @@ def _equal(held: Array | LazyArray, array: Array | LazyArray) -> bool:
 
 
 def all_finite(array: Array | LazyArray) -> bool:
-    """Return whether an array of floats has no infinities or NaNs; cached for stored arrays."""
-    found = _FINITE.get(id(array))
+    """Return whether an array of floats has no infinities or NaNs; cached for contents."""
+    content = content_with(array)
+    found = None if content is None else content.finite
     if found is None:
         if isinstance(array, LazyArray):
             # One more rounding changes less than 1/1000; for bf16, 1/256.
@@ -175,37 +159,39 @@ def all_finite(array: Array | LazyArray) -> bool:
             found = found or _finite(np.asarray(array))
         else:
             found = _finite(array)
-        if id(array) in _KEYS:
-            _FINITE[id(array)] = found
+        if content is not None:
+            content.finite = found
     return found
 
 
 def has_negative_zero(array: Array | LazyArray) -> bool:
-    """Return whether an array of floats has an element -0; cached for stored arrays."""
-    found = _NEGATIVE_ZERO.get(id(array))
+    """Return whether an array of floats has an element -0; cached for contents."""
+    content = content_with(array)
+    found = None if content is None else content.negative_zero
     if found is None:
         plain = np.asarray(array).reshape(-1)
         bits = plain.view(np.dtype(f"u{plain.itemsize}"))
         found = bool((bits == 1 << 8 * plain.itemsize - 1).any())
-        if id(array) in _KEYS:
-            _NEGATIVE_ZERO[id(array)] = found
+        if content is not None:
+            content.negative_zero = found
     return found
 
 
 def largest(array: Array | LazyArray) -> float:
     """Return the largest magnitude of an array of floats; infinity if it has an infinity or NaN.
 
-    The result is cached for stored arrays. For a lazy array it is a bound that ignores rounding.
+    The result is cached for contents. For a lazy array it is a bound that ignores rounding.
     """
     if isinstance(array, LazyArray):
         return _bound(array, largest)
-    known = _LARGEST.get(id(array))
+    content = content_with(array)
+    known = None if content is None else content.largest
     if known is None:
         flat = array.reshape(-1)
         ends = [(float(p.min()), float(p.max())) for p in _pieces(flat)]
         known = float(np.max(np.abs(ends)))  # of numpy, which propagates NaN
-        if id(array) in _KEYS:
-            _LARGEST[id(array)] = known
+        if content is not None:
+            content.largest = known
     return known
 
 
@@ -239,13 +225,14 @@ class Magnitudes:
     def found(self, array: Array) -> float:
         """Return the smallest magnitude; infinity if all values are zero or `least` was False.
 
-        The results are cached for a stored array.
+        The results are cached for the array of a content.
         """
         low = np.inf if self._low == _SIZE else _number(self._low)
-        if id(array) in _KEYS:
-            _LARGEST[id(array)] = _number(self._high)
+        content = content_with(array)
+        if content is not None:
+            content.largest = _number(self._high)
             if self._least:
-                _LEAST[id(array)] = low
+                content.least = low
         return low
 
 
@@ -256,7 +243,8 @@ def least(array: Array | LazyArray) -> float:
     """
     if isinstance(array, LazyArray):
         return _bound(array, least)
-    known = _LEAST.get(id(array))
+    content = content_with(array)
+    known = None if content is None else content.least
     if known is None:
         seen = Magnitudes()
         for piece in _pieces(array.reshape(-1)):
@@ -304,27 +292,23 @@ def _finite(array: Array) -> bool:
 
 def lookup(attr: HloResourceAttr) -> Array:
     """Return the read-only array of a resource attribute; a lazy array is evaluated and kept."""
-    array = lookup_lazy(attr)
-    return _made(attr.key.data, array) if isinstance(array, LazyArray) else array
-
-
-def _made(key: str, array: LazyArray) -> Array:
-    made = np.asarray(array)
-    _HELD.append(array)
-    _hold(key, made)
-    return made
+    return _content(attr).evaluated()
 
 
 def lookup_lazy(attr: HloResourceAttr) -> Array | LazyArray:
     """Return the read-only, possibly lazy array of a resource attribute."""
-    array = _STORE.get(attr.key.data)
-    if array is None:
+    return _content(attr).array
+
+
+def _content(attr: HloResourceAttr) -> Content:
+    content = content_of(attr.key.data)
+    if content is None:
         raise NeuronError(
             "NIR_HLO020",
             f'the constant #hlo.resource<"{attr.key.data}"> is not in this module\'s resources',
             help="print the module together with its `dialect_resources` section",
         )
-    return array
+    return content
 
 
 def _to_blob(array: Array) -> str:
@@ -361,16 +345,19 @@ class HloResources(OpAsmDialectInterface):
         return key
 
     def parse_resource(self, key: str, val: str) -> None:
-        """Store one resource of a file, whose content must have the hash in its key."""
+        """Give the content of one resource of a file, which must have the hash in its key, to the
+        attributes that name it.
+        """
         if not val.startswith("0x"):
             raise ValueError(f"a resource is a hex string, got {val[:20]!r}")
-        hold(key, _from_blob(val))
+        receive(key, _from_blob(val))
 
     def lookup(self, key: str) -> str | None:
-        """Return the text of a resource, if the store has it."""
-        array = _STORE.get(key)
-        return None if array is None else _to_blob(np.asarray(array))
+        """Return the text of a resource, if an attribute owns its content."""
+        content = content_of(key)
+        return None if content is None else _to_blob(np.asarray(content.array))
 
     def build_resources(self, keys: Iterable[str]) -> dict[str, str]:
         """Return the text of each resource to which a printed module refers."""
-        return {key: _to_blob(np.asarray(_STORE[key])) for key in keys if key in _STORE}
+        found = {key: self.lookup(key) for key in keys}
+        return {key: text for key, text in found.items() if text is not None}

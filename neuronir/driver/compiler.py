@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from neuronir._xdsl_verify import Verified
 from neuronir.diagnostics.diagnostic import Diagnostic
+from neuronir.dialects.hlo.contents import contents_kept
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import register_machine
 from neuronir.dialects.support.cloning import clone
@@ -152,7 +153,7 @@ class _Compile:
     def run(self) -> CompiledResult:
         """Run all requested phases."""
         collect_leftovers("compiles", "runs")
-        with few_collections():
+        with few_collections(), contents_kept():
             result = self._run()
         self.users.tell_unused(result.phase, tiled=result.tiled)
         return result

@@ -17,7 +17,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.hlo.attributes import HloResourceAttr
-from neuronir.dialects.hlo.resources import hold, lookup
+from neuronir.dialects.hlo.resources import lookup, receive
 from neuronir.dialects.support.diagnostics import LEVEL_OF
 from neuronir.dialects.support.dtypes import element_type, from_hlo_name, hlo_name, np_dtype
 from neuronir.dialects.support.npz import Array
@@ -147,9 +147,9 @@ def unpack(packed: Packed) -> Job:
     Raises RunFailure or NeuronError for a damaged module, ValueError for damaged constants.
     """
     about = packed.about
-    for key, array in packed.constants.items():
-        hold(key, array)
+    held = [receive(key, array) for key, array in packed.constants.items()]
     module = parse(Chunk(packed.text, about["name"], "mlir"), Registry.discover().context())
+    del held  # the module owns them
     users = None
     if packed.load or about["pass_after"]:
         after = [f"{phase}={passes}" for phase, passes in about["pass_after"].items()]

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.hlo.attributes import i64_array, i64_attr
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.evaluate import can_evaluate, known_value
 from neuronir.passes.hlo.support.index_vectors import index_dims

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import ml_dtypes
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.passes.hlo.support.evaluate import known_value
 from neuronir.passes.hlo.support.values import constant, producer, string
 from neuronir.passes.hlo.while_carry import (

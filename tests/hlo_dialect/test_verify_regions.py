@@ -8,8 +8,8 @@ from xdsl.ir import Block, Region
 from neuronir._xdsl import OpVerifyError, verify_located
 from neuronir.dialects.hlo.attributes import tensor_type
 from neuronir.dialects.hlo.constants import ConstantOp, constant_op
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.hlo.control_flow import CompositeOp, ReturnOp
-from neuronir.dialects.hlo.resources import Array
 
 ONE: Array = np.ones(3, np.float32)
 

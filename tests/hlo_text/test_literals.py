@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 
 from neuronir.dialects.hlo.attributes import tensor_type
 from neuronir.dialects.hlo.constants import array_to_dense, dense_to_array
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.support.dtypes import element_type, from_hlo_name
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.hlo_text.literals import decode_literal

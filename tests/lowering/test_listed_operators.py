@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from neuronir.cli.cc_operators import xla_operators
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.hlo.interpreter import entry_signature
-from neuronir.dialects.hlo.resources import Array
 from neuronir.frontends.hlo_text import import_hlo_text
 from tests.differential.stages import failures
 

@@ -7,7 +7,7 @@ from typing import NoReturn
 from xdsl.dialects.builtin import DictionaryAttr, LocationAttr, NameLoc, UnknownLoc
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import METADATA
 from neuronir.passes.hlo.support.build import OP_CLASSES, Builder

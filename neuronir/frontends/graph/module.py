@@ -17,7 +17,7 @@ from xdsl.dialects.func import ReturnOp as FuncReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from neuronir.dialects.hlo.attributes import tensor_type
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.support.dtypes import element_type
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.graph.block import BlockBuilder, erase_unused

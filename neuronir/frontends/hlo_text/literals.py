@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.support.dtypes import is_complex, is_float, is_pred, is_unsigned, np_dtype
 from neuronir.dialects.support.errors import NeuronError
 

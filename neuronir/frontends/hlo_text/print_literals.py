@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.support.dtypes import element_type, is_complex, is_float, is_pred
 from neuronir.frontends.hlo_text.literals import FLOAT_FORMATS
 

@@ -4,7 +4,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.inputs import open_input, read_input
 from neuronir.dialects.support.mapped import mapped_file

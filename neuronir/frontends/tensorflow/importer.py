@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from neuronir.dialects.hlo.attributes import string_attr
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.graph.block import BlockBuilder
 from neuronir.frontends.graph.checking import MALFORMED, Checker, malformed

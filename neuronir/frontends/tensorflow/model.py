@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
 from neuronir.dialects.hlo.attributes import tensor_type
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.support.dtypes import element_type, np_dtype
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.bindings import Bindings, example_shape

@@ -8,7 +8,7 @@ import numpy as np
 from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import Attribute, SSAValue
 
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.frontends.graph.block import BlockBuilder, refuse
 from neuronir.frontends.tensorflow.graph import Node
 from neuronir.frontends.tensorflow.schema import DATA_TYPES

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 from xdsl.ir import Attribute
 
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.support.dtypes import element_type
 from neuronir.frontends.graph.block import refuse
 from neuronir.frontends.tensorflow.schema import DATA_TYPES

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.hlo.semantics.numeric import NARROW_FLOATS
 from neuronir.dialects.hlo.semantics.registry import bind
 from neuronir.dialects.support.dtypes import is_float, np_dtype

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.hlo.semantics.numeric import NARROW_FLOATS
 from neuronir.passes.hlo.support.build import reducer_opcode
 from neuronir.passes.hlo.support.shapes import same_but_ones

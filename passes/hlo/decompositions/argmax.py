@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.hlo.semantics.execution import BlockPlan
 from neuronir.dialects.hlo.semantics.numeric import Value
 from neuronir.dialects.support.dtypes import is_float, is_integer, np_dtype

@@ -3,7 +3,7 @@
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import (
     element,

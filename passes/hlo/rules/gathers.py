@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array, i64_attr
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.support.dtypes import byte_size
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.evaluate import evaluate_op

@@ -13,7 +13,7 @@ from xdsl.irdl import IRDLOperation
 from neuronir.dialects.hlo import HLO
 from neuronir.dialects.hlo.attributes import i64_array, i64_attr, string_attr
 from neuronir.dialects.hlo.constants import constant_op
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.hlo.shape_inference import infer_result_type
 from neuronir.dialects.support.dtypes import np_dtype
 from neuronir.dialects.support.lazy import LazyArray

@@ -7,7 +7,8 @@ import numpy as np
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from neuronir.dialects.hlo.constants import constant_array, lazy_constant
-from neuronir.dialects.hlo.resources import Array, is_large
+from neuronir.dialects.hlo.contents import Array
+from neuronir.dialects.hlo.resources import is_large
 from neuronir.dialects.hlo.semantics import evaluate
 from neuronir.dialects.hlo.semantics.numeric import is_float
 from neuronir.dialects.support.dtypes import np_dtype

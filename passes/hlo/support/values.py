@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from neuronir.dialects.hlo.attributes import ints as array_ints
 from neuronir.dialects.hlo.attributes import tensor_type
 from neuronir.dialects.hlo.constants import constant_array, lazy_constant
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.support.contiguous import contiguous
 from neuronir.dialects.support.lazy import LazyArray
 from neuronir.dialects.support.recipe import Places

@@ -19,7 +19,8 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import f16
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from neuronir.dialects.hlo.resources import Array, all_finite, has_negative_zero
+from neuronir.dialects.hlo.contents import Array
+from neuronir.dialects.hlo.resources import all_finite, has_negative_zero
 from neuronir.dialects.support.dtypes import byte_size, is_float, np_dtype
 from neuronir.dialects.support.lazy import LazyArray
 from neuronir.dialects.support.loops import LoopOp

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from neuronir.dialects.hlo.constants import ConstantOp, lazy_constant
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.support.lazy import as_array
 from neuronir.passes.lowering.constants.layered import Layered, LayersDiffer, layers_of
 from neuronir.passes.lowering.conversion.special import spread

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import SSAValue
 
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.support.dtypes import is_pred
 from neuronir.frontends.graph import padding as P
 from neuronir.frontends.graph.block import refuse

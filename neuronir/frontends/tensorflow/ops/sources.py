@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.contents import Array
 from neuronir.dialects.support.dtypes import from_hlo_name
 from neuronir.frontends.graph.block import refuse
 from neuronir.frontends.tensorflow.node import Op
