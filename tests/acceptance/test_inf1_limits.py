@@ -31,6 +31,7 @@ from tests.acceptance.test_inf1_rows import agrees, conv, jax, jnp, lax, lstm, n
 from tests.frontends.onnx_cases import outcome
 from tests.frontends.test_onnx_cases import EVERY, kept
 from tests.oracle import hlo_text
+from tests.processor import within
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -214,15 +215,22 @@ def test_d25_memory_grows_in_proportion_to_the_model() -> None:
 
 
 def test_d25_compile_time_grows_with_the_model() -> None:
-    """In proportion: four times the layers take less than six times as long."""
+    """In proportion: four times the layers take less than six times as long.
+
+    The faster of two compiles counts: a loaded machine must not fail a test.
+    """
     compile_text(_layers(2), "inf1", MATMULT)
+    few, many = (_least_seconds(_layers(count)) for count in (12, 48))
+    assert many < 6 * few
+
+
+def _least_seconds(text: str) -> float:
     taken = []
-    for count in (12, 48):
-        text = _layers(count)
+    for _ in range(2):
         start = time.process_time()
         compile_text(text, "inf1", MATMULT)
         taken.append(time.process_time() - start)
-    assert taken[1] < 6 * taken[0]
+    return min(taken)
 
 
 @pytest.mark.slow
@@ -231,7 +239,7 @@ def test_d25_bert_base_compiles_in_minutes() -> None:
     path = ROOT / "tests" / "corpus" / "hlo" / "core" / "hf_bert_base.hlo"
     start = time.process_time()
     compile_file(str(path), "inf1", MATMULT)
-    assert time.process_time() - start < 240
+    assert within(time.process_time() - start, 240)
 
 
 def test_d26_old_readers_refuse_new_files(
