@@ -90,7 +90,7 @@ def intern(array: Array | LazyArray, *, owned: bool = False) -> HloResourceAttr:
     content = content_with(array)
     if content is None:
         if isinstance(array, LazyArray) and not _may_be_held(array):
-            return intern(np.asarray(array))
+            return intern(np.asarray(array), owned=owned)
         if isinstance(array, np.ndarray) and not array.flags.c_contiguous:
             array = contiguous(array)
             owned = True
