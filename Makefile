@@ -57,7 +57,7 @@ lit: $(TESTS) ## lit and filecheck tests
 test: unit lit ## all tests but the slow ones
 
 test-slow: $(TESTS) ## the slow tests: whole models, exhaustive sweeps
-	$(BIN)/python -m pytest -q -m slow -n $(J)
+	$(BIN)/python -m pytest -q -m slow -n $(J) --dist worksteal
 
 test-torch: $(TESTS) ## the tests of the PyTorch frontend, which need PyTorch (750 MB)
 	$(PIP) install 'torch>=2.13' expecttest
