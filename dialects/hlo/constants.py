@@ -1,4 +1,4 @@
-"""Define constants: small ones inside the module, large ones in the resource store."""
+"""Define constants: small ones inside the module, large ones beside it."""
 
 from math import prod
 from typing import ClassVar, Self

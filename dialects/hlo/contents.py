@@ -35,7 +35,7 @@ class Content:
         self.key = key
         self.array = array
         self.lazy: LazyArray | None = None
-        """The array before it was evaluated."""
+        """The array before it was evaluated, kept so that no other one takes its identity."""
         self.finite: bool | None = None
         self.negative_zero: bool | None = None
         self.largest: float | None = None
@@ -59,7 +59,7 @@ class Owner(Protocol):
 _contents: weakref.WeakValueDictionary[str, Content] = weakref.WeakValueDictionary()
 _of_array: weakref.WeakValueDictionary[int, Content] = weakref.WeakValueDictionary()
 """By the identities of arrays, which their contents keep alive."""
-_waiting: dict[str, list[weakref.ref[Owner]]] = {}
+_waiting: dict[str, weakref.WeakValueDictionary[int, Owner]] = {}
 """Attributes of a text whose resources have not been read yet, by key."""
 _kept: list[Content] = []
 _keeping = 0
@@ -98,10 +98,8 @@ def hold(key: str, array: Array | LazyArray) -> Content:
     _of_array[id(array)] = content
     if _keeping:
         _kept.append(content)
-    for reference in _waiting.pop(key, ()):
-        owner = reference()
-        if owner is not None:
-            owner.own(content)
+    for owner in _waiting.pop(key, {}).values():
+        owner.own(content)
     return content
 
 
@@ -110,6 +108,5 @@ def claim(key: str, owner: Owner) -> None:
     content = _contents.get(key)
     if content is not None:
         owner.own(content)
-        return
-    alive = [reference for reference in _waiting.get(key, ()) if reference() is not None]
-    _waiting[key] = [*alive, weakref.ref(owner)]
+    else:  # by identity: attributes with one key are equal
+        _waiting.setdefault(key, weakref.WeakValueDictionary())[id(owner)] = owner

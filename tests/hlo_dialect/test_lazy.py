@@ -136,7 +136,7 @@ def test_a_part_needs_only_its_own_numbers() -> None:
 
 
 def test_same_key() -> None:
-    """In the store a lazy array is the one that it stands for, whichever comes first."""
+    """As a content, a lazy array is the one that it stands for, whichever comes first."""
     lazy, expected = scaled()
     key = intern(lazy)
     assert isinstance(lookup_lazy(key), LazyArray)

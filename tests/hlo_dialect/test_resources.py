@@ -26,6 +26,15 @@ def context() -> Context:
     return found
 
 
+def printed(module: ModuleOp) -> str:
+    """The text of a module with its resources."""
+    stream = io.StringIO()
+    printer = Printer(stream)
+    printer.print_op(module)
+    printer.print_metadata([HLO])
+    return stream.getvalue()
+
+
 def test_interned_by_content() -> None:
     """Equal arrays are one resource; dtype and shape are content, too."""
     array = np.arange(100, dtype=np.int32)
@@ -66,11 +75,7 @@ def test_resources_travel_with_the_text(dtype: type[np.generic]) -> None:
     """The text of a module carries its resources, and reading checks their hash."""
     array = (np.arange(60) % 7).reshape(5, 12).astype(dtype)
     module = ModuleOp([constant_op(array)])
-    stream = io.StringIO()
-    printer = Printer(stream)
-    printer.print_op(module)
-    printer.print_metadata([HLO])
-    text = stream.getvalue()
+    text = printed(module)
     again = Parser(context(), text).parse_module()
     assert module.is_structurally_equivalent(again)
     start = text.index('"0x') + 3
@@ -92,11 +97,7 @@ def test_large_arrays_that_differ_where_no_sample_is_taken() -> None:
     assert two.value == intern(second.copy()) and one.value == intern(first)
     assert isinstance(two.value, HloResourceAttr)
     assert lookup(two.value)[100] == -1
-    stream = io.StringIO()
-    printer = Printer(stream)
-    printer.print_op(ModuleOp([one, two]))
-    printer.print_metadata([HLO])
-    again = Parser(context(), stream.getvalue()).parse_module()
+    again = Parser(context(), printed(ModuleOp([one, two]))).parse_module()
     assert [constant_array(op)[100] for op in again.ops] == [100, -1]
 
 

@@ -127,7 +127,7 @@ class Importer:
 
     def _constant(self, node: Any, target: str) -> SSAValue:
         tensor = self._tensor(target)
-        # A copy: constants are interned for the life of the process, and the model may be trained.
+        # A copy: a constant lives as long as its module, and the model may be trained meanwhile.
         array = np.array(array_of(tensor))
         array.flags.writeable = False
         with self._made.builder.at(NameLoc(StringAttr(target), UnknownLoc())):
