@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 
 from neuronir.dialects.nc.machine import Machine
-from neuronir.passes.nc.pack import Item
+from neuronir.passes.nc.pack import Item, Work, liveness_bound, pack
+
+SEARCH = 1_000_000
+"""Effort of a search for a packing, in steps times buffers."""
 
 
 def allocate_banks(
@@ -13,8 +16,28 @@ def allocate_banks(
 
     A buffer is inside one bank, or at the start of a bank if it is larger. It takes the bank that
     has been empty longest (without `rotate`, the first empty one). If no bank is empty, buffers
-    share one.
+    share one. If a larger buffer finds no empty banks next to each other, whole banks are packed.
     """
+    found = _in_order(items, machine, rotate)
+    if isinstance(found, int) and any(item.size > machine.psum_bank_bytes for item in items):
+        return _packed(items, machine) or found
+    return found
+
+
+def _packed(items: Sequence[Item], machine: Machine) -> dict[int, int] | None:
+    """Return addresses of buffers that each have banks of their own; None if none are found."""
+    bank, count = machine.psum_bank_bytes, machine.psum_banks
+    whole = [Item(item.key, -(-item.size // bank), item.first, item.last) for item in items]
+    if liveness_bound(whole) > count:
+        return None
+    packing = pack(whole, count, work=Work(SEARCH))
+    if packing.height > count:
+        return None
+    return {key: place * bank for key, place in packing.offsets.items()}
+
+
+def _in_order(items: Sequence[Item], machine: Machine, rotate: bool) -> dict[int, int] | int:
+    """Return addresses of buffers placed in program order, or the key of the first without room."""
     bank = machine.psum_bank_bytes
     count = machine.psum_banks
     residents: list[list[tuple[int, int, int]]] = [[] for _ in range(count)]  # (last, low, high)

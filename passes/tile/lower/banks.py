@@ -4,10 +4,16 @@ The next iteration of an op can start once its own results have left PSUM, while
 current iteration still run. Iterations can thus overlap (nc-pipeline).
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
+
+from neuronir.dialects.nc.enums import Space
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.records import partition_bytes, space_of
+from neuronir.dialects.nc.structure import AllocOp
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,33 @@ def shares(counts: Sequence[int], banks: int) -> list[int]:
             break
         got[most] += 1
     return got
+
+
+def held(loop: Operation, requests: Sequence[Request], machine: Machine) -> int:
+    """Return the maximum number of banks that other buffers of a loop hold at once, such as the
+    masks of a sort.
+    """
+    shared = {r.bank for r in requests}
+    sizes: dict[SSAValue, int] = {}
+    ends: dict[SSAValue, int] = {}
+    most = now = 0
+    ops = list(loop.walk())
+    for place, op in enumerate(ops):
+        if isinstance(op, AllocOp) and space_of(op.buffer) is Space.PSUM:
+            if op.buffer not in shared:
+                sizes[op.buffer] = -(-partition_bytes(op.buffer.type) // machine.psum_bank_bytes)
+        for value in op.operands:
+            if value in sizes:
+                ends[value] = place
+    last = Counter[int]()
+    for value, place in ends.items():
+        last[place] += sizes[value]
+    for place, op in enumerate(ops):
+        if isinstance(op, AllocOp) and op.buffer in ends:
+            now += sizes[op.buffer]
+            most = max(most, now)
+        now -= last[place]
+    return most
 
 
 def assign(requests: Sequence[Request], slots: Sequence[SSAValue]) -> None:

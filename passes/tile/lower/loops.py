@@ -27,7 +27,7 @@ from neuronir.passes.lowering.rules.elementwise import engine_for
 from neuronir.passes.lowering.streaming.loop_op import make_condition_loop, make_loop
 from neuronir.passes.tile.layouts.carried import assembled
 from neuronir.passes.tile.layouts.values import trips
-from neuronir.passes.tile.lower.banks import assign
+from neuronir.passes.tile.lower.banks import assign, held
 from neuronir.passes.tile.lower.carry import carry
 from neuronir.passes.tile.lower.homes import find_homes
 from neuronir.passes.tile.lower.indices import Round, constant_index
@@ -126,8 +126,9 @@ def _share_banks(state: Lower) -> None:
     """
     m = state.machine
     width = m.psum_bank_bytes // DType.F32.size
-    count = min(m.psum_banks, len(state.requests))
     loop = state.emitter.ops.pop()
+    left = max(1, m.psum_banks - held(loop, state.requests, m))
+    count = min(left, len(state.requests))
     slots = [state.emitter.psum(m.partitions, width) for _ in range(count)]
     state.emitter.ops.append(loop)
     assign(state.requests, slots)
