@@ -28,7 +28,7 @@ from neuronir.passes.tile.join_arrays import join_arrays
 from neuronir.passes.tile.loops import Nest
 from neuronir.passes.tile.plugins import load_rules
 from neuronir.passes.tile.recompute import recompute
-from neuronir.passes.tile.residency import may_stay, settle
+from neuronir.passes.tile.residency import LARGEST, may_stay, settle, settle_again
 from neuronir.passes.tile.room import Room, room_bytes
 from neuronir.passes.tile.separate_views import separate_views
 from neuronir.passes.tile.sink_slices import sink_slices
@@ -43,8 +43,10 @@ class TileFusePass(ModulePass):
     """Fuse ops into groups, and write each group as a loop over tiles.
 
     Neighbouring ops form a group if that is estimated to be faster than executing them one after
-    another. A group whose values all fit in SBUF needs no loop. Arrays that a loop assembles only
-    to be concatenated become parts of one array.
+    another. A group whose values all fit in SBUF needs no loop. A value that several groups use
+    stays in SBUF between them if there is room, or is recomputed if that is faster than a round
+    trip through HBM. Arrays that a loop assembles only to be concatenated become parts of one
+    array.
     """
 
     name = "tile-fuse"
@@ -95,12 +97,10 @@ def fuse_block(block: Block, machine: Machine, room: Room) -> None:
             part = []
         else:
             part.append(op)
-    found = [(_found(block, ops, machine, room), end) for ops, end in parts]
+    found = [(_settled(block, *_found(block, ops, machine, room)), end) for ops, end in parts]
     old = [op for op in block.ops if op is not last]
     writer = Written(block, last, old, machine.partitions)
-    for (grouping, groups), end in found:
-        with unchanged_ops():
-            settled = settle(grouping, groups)
+    for settled, end in found:
         writer.groups(*settled, end)
         if isinstance(end, LoopOp):
             writer.loop(end)
@@ -112,13 +112,9 @@ def _found(
     block: Block, ops: Sequence[Operation], machine: Machine, room: Room
 ) -> tuple[Grouping, list[Group]]:
     """Return the groups of some ops of a block, after values are recomputed for other groups."""
-    last = block.last_op
-    assert last is not None
     again: frozenset[Operation] = frozenset()
     for changes in range(MOST_CHANGES + 1):
-        resident = may_stay(ops, machine)
-        if not isinstance(last, scf.YieldOp):
-            resident -= frozenset(leaves(last))
+        resident = may_stay(ops, machine) - _results(block)
         grouping = Grouping(block, machine, resident, room, ops, again)
         with unchanged_ops():
             groups = grouping.find()
@@ -129,6 +125,35 @@ def _found(
         kept = {*ops, *change.added} - set(change.removed)
         ops = [op for op in block.ops if op in kept]
     return grouping, groups
+
+
+def _results(block: Block) -> frozenset[SSAValue]:
+    """Return the results of a program, which are stored in HBM."""
+    last = block.last_op
+    assert last is not None
+    return frozenset() if isinstance(last, scf.YieldOp) else frozenset(leaves(last))
+
+
+def _settled(
+    block: Block, grouping: Grouping, groups: Sequence[Group]
+) -> tuple[list[Group], frozenset[SSAValue]]:
+    """Return groups for the available SBUF and the values that stay in SBUF between them, after
+    values that these groups would store are recomputed.
+    """
+    with unchanged_ops():
+        larger = may_stay(grouping.nodes, grouping.machine, LARGEST) - _results(block)
+        found, resident = settle(grouping, groups, larger)
+    for _ in range(MOST_CHANGES):
+        change = recompute(grouping, found, block)
+        if change is None:
+            break
+        again = grouping.again | frozenset(change.added)
+        kept = {*grouping.nodes, *change.added} - set(change.removed)
+        ops = [op for op in block.ops if op in kept]
+        grouping = Grouping(block, grouping.machine, resident, grouping.room, ops, again)
+        with unchanged_ops():
+            found = settle_again(grouping, found)
+    return found, resident
 
 
 class Written:

@@ -1,6 +1,6 @@
 """Choose the values that stay in SBUF between groups, and the room that remains for each group."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -11,17 +11,22 @@ from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.tile.buffers import spread
 from neuronir.passes.tile.group import Group, is_source, is_view, item_bytes, nbytes
 from neuronir.passes.tile.grouping import APART, Grouping
+from neuronir.passes.tile.times import GroupTimes
 from neuronir.passes.tile.whole import whole
 
-SHARE = 12
-"""Values up to this fraction of SBUF may stay there."""
+USUAL = 12
+"""Values up to the 12th part of SBUF are expected to stay there while groups are chosen."""
+LARGEST = 2
+"""Values up to half of SBUF may stay there if the chosen groups leave room for them."""
+WORTH = 0.97
+"""Limit of the time of groups around a value that stays, as a share of their time without."""
 LEAST_ROOM = 0.6
 """The minimum fraction of a group's room: resident values move to HBM before it gets less."""
 
 
-def may_stay(ops: Sequence[Operation], machine: Machine) -> frozenset[SSAValue]:
-    """Return the values that are small enough to stay in SBUF between groups."""
-    room = machine.sbuf_usable_partition_bytes * machine.partitions // SHARE
+def may_stay(ops: Sequence[Operation], machine: Machine, part: int = USUAL) -> frozenset[SSAValue]:
+    """Return the values that may stay in SBUF between groups and take a part of it at most."""
+    room = machine.sbuf_usable_partition_bytes * machine.partitions // part
     return frozenset(
         r
         for op in ops
@@ -32,9 +37,12 @@ def may_stay(ops: Sequence[Operation], machine: Machine) -> frozenset[SSAValue]:
 
 @dataclass(frozen=True)
 class Span:
-    """The groups (first, last) between which a value is in SBUF, and its bytes per partition."""
+    """The groups (first, last) beside which a value is in SBUF, after the one that makes it, and
+    its bytes per partition.
+    """
 
     value: SSAValue
+    made: int
     first: int
     last: int
     bytes: int
@@ -44,9 +52,11 @@ class Span:
         return self.first <= group <= self.last
 
 
-def settle(grouping: Grouping, groups: Sequence[Group]) -> tuple[list[Group], frozenset[SSAValue]]:
+def settle(
+    grouping: Grouping, groups: Sequence[Group], larger: frozenset[SSAValue]
+) -> tuple[list[Group], frozenset[SSAValue]]:
     """Return groups with their loops for the available SBUF, and the values that stay in SBUF
-    between them.
+    between them, some of the `larger` ones included.
     """
     resident = set(grouping.resident)
     spans = _spans(groups, resident, grouping.machine)
@@ -62,10 +72,70 @@ def settle(grouping: Grouping, groups: Sequence[Group]) -> tuple[list[Group], fr
     out: list[Group] = []
     for k, group in enumerate(groups):
         out += grouping.within(group, _beside(spans, k))
-    return out, frozenset(resident)
+    return out, _filled(grouping, out, larger)
 
 
-def _spans(groups: Sequence[Group], resident: set[SSAValue], machine: Machine) -> list[Span]:
+def _filled(
+    grouping: Grouping, groups: Sequence[Group], larger: frozenset[SSAValue]
+) -> frozenset[SSAValue]:
+    """Return the values that stay in SBUF: larger ones too, if the groups leave room for them and
+    are faster without storing and loading them.
+    """
+    resident = grouping.resident
+    spans = _spans(groups, resident, grouping.machine)
+    more = _spans(groups, larger - resident, grouping.machine)
+    for span in sorted(more, key=lambda s: (s.last - s.first, s.bytes)):
+        times = GroupTimes(grouping.machine, resident | {span.value})
+        beside = [*spans, span]
+        if not grouping.opaque.isdisjoint(_readers(span.value)) or not all(
+            grouping.room.fits(times.peak(groups[k]), _beside(beside, k))
+            for k in range(span.first, span.last + 1)
+        ):
+            continue
+        around = groups[span.made : span.last + 1]
+        before = sum(grouping.times.of(g).total for g in around)
+        if sum(times.of(g).total for g in around) <= WORTH * before:
+            spans, resident = beside, resident | {span.value}
+            grouping.stay(resident)
+    return resident
+
+
+def settle_again(grouping: Grouping, groups: Sequence[Group]) -> list[Group]:
+    """Return settled groups after some of their values are recomputed in others.
+
+    `grouping` has the ops as they are now. Groups that changed get other loops.
+    """
+    of = {op: group for group in groups for op in group.ops if not is_view(op)}
+    kept: dict[Group, list[Operation]] = {group: [] for group in groups}
+    added: dict[Group, list[Operation]] = {group: [] for group in groups}
+    for op in reversed(grouping.nodes):
+        if op in of:
+            kept[of[op]].append(op)
+        else:  # it recomputes a value for its readers
+            of[op] = of[_readers(op.results[0])[0]]
+            added[of[op]].append(op)
+    renewed: list[Group] = []
+    for group in groups:
+        made = grouping.adopt([*kept[group], *added[group]])
+        if made is None:  # with incompatible axes
+            apart = (grouping.adopt(added[group]), grouping.adopt(kept[group]))
+            renewed += [some for some in apart if some is not None]
+        elif added[group] or made.outputs != group.outputs or len(made.ops) != len(group.ops):
+            renewed.append(made)
+        else:
+            renewed.append(group)
+    spans = _spans(renewed, grouping.resident, grouping.machine)
+    out: list[Group] = []
+    for k, group in enumerate(renewed):
+        beside = _beside(spans, k)
+        if group in kept and grouping.room.fits(grouping.times.peak(group), beside):
+            out.append(group)
+        elif group.ops:
+            out += grouping.within(group, beside)
+    return out
+
+
+def _spans(groups: Sequence[Group], resident: Collection[SSAValue], machine: Machine) -> list[Span]:
     place = {op: k for k, group in enumerate(groups) for op in group.ops if not is_view(op)}
     found: list[Span] = []
     for k, group in enumerate(groups):
@@ -77,7 +147,7 @@ def _spans(groups: Sequence[Group], resident: set[SSAValue], machine: Machine) -
             if last >= first:
                 size = prod(shape_of(v)) * item_bytes(v)
                 found.append(
-                    Span(v, first, last, -(-size // spread(shape_of(v), machine.partitions)))
+                    Span(v, k, first, last, -(-size // spread(shape_of(v), machine.partitions)))
                 )
     return found
 
