@@ -27,6 +27,8 @@ REFILL = 0.4
 """The fraction of an iteration's latency that is lost each time the innermost loop restarts: its
 last iterations overlap only partly with the next first ones. Measured on attention.
 """
+FEWEST = 3
+"""Iterations of the innermost loop from which nc-pipeline overlaps them."""
 PRODUCTS = ("hlo.dot", "hlo.convolution")
 LEAST_ROWS = 1 / 16
 """The share of the partitions that rows occupy at least if they are transposed on the chip."""
@@ -88,7 +90,8 @@ class GroupTimes:
         dma += sum(self._moved(v, group) for v in group.outputs if v not in self.resident)
         rounds = group.rounds(len(group.loops))
         fixed = self.machine.dma_fixed_ns * 2 + ROUND_NS * min(rounds, 4)
-        again = group.rounds(max(0, len(group.loops) - 1)) - 1
+        overlap = not group.loops or group.loops[-1].rounds >= FEWEST
+        again = (group.rounds(max(0, len(group.loops) - 1)) if overlap else rounds) - 1
         fixed += REFILL * again * (dma + pe + 2 * vector) / rounds
         return Times(dma, pe, vector, fixed, self.peak(group) if peak is None else peak)
 
@@ -134,17 +137,20 @@ class GroupTimes:
 
     def _product_rows(self, value: SSAValue, group: Group) -> int:
         """Return the least descriptors of a tile that is stored as PE leaves the product which it
-        follows from: a partition holds a row of it, or several ones one behind the other.
+        follows from: a partition holds a row of it, or several ones one behind the other, for each
+        position of the batch axes outside of the rows.
         """
-        leaves = set(group.related.leaves(value))
+        leaves = group.related.leaves(value)
         for op in group.ops:
-            if op.name == "hlo.dot" and leaves == set(group.related.leaves(op.results[0])):
+            if op.name == "hlo.dot" and set(leaves) == set(group.related.leaves(op.results[0])):
                 batch = len(ints(op, "lhs_batch_dims"))
                 end = len(shape_of(op.operands[0])) - len(ints(op, "lhs_contracting_dims"))
                 dims = group.related.of(op.results[0])
-                count = prod(group.extent(a) for row in dims[:batch] for a in row)
-                rows = prod(group.extent(a) for row in dims[batch:end] for a in row)
-                return count * min(rows, self.machine.partitions)
+                rows = [a for row in dims[batch:end] for a in row]
+                first = min(map(leaves.index, rows), default=len(leaves))
+                counts = {a for row in dims[:batch] for a in row}
+                count = prod(group.extent(a) for a in leaves[:first] if a in counts)
+                return count * min(prod(map(group.extent, rows)), self.machine.partitions)
         return 0
 
     def _scattered(self, leaves: Sequence[int], group: Group) -> float:
