@@ -122,8 +122,7 @@ def _found(
         if change is None:
             break
         again |= frozenset(change.added)
-        kept = {*ops, *change.added} - set(change.removed)
-        ops = [op for op in block.ops if op in kept]
+        ops = change.applied(block, ops)
     return grouping, groups
 
 
@@ -148,8 +147,7 @@ def _settled(
         if change is None:
             break
         again = grouping.again | frozenset(change.added)
-        kept = {*grouping.nodes, *change.added} - set(change.removed)
-        ops = [op for op in block.ops if op in kept]
+        ops = change.applied(block, grouping.nodes)
         grouping = Grouping(block, grouping.machine, resident, grouping.room, ops, again)
         with unchanged_ops():
             found = settle_again(grouping, found)

@@ -5,7 +5,7 @@ the bytes of traffic that a fusion of their producers and readers saves. Two gro
 their axes are compatible, a tile of the result fits, and the fused group takes less time than both.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 from xdsl.ir import Block, Operation, OpResult, SSAValue
@@ -190,15 +190,6 @@ class Grouping:
     def _numbers(self, ops: frozenset[Operation]) -> frozenset[int]:
         return frozenset([self.order[op] for op in ops])
 
-    def adopt(self, some: Collection[Operation]) -> Group | None:
-        """Return a group of ops that were chosen before, without loops; None if their axes are
-        incompatible.
-        """
-        made = make_group(sorted(some, key=self.order.__getitem__), self.order)
-        if made is not None:
-            self.groups.members.update(dict.fromkeys(some, frozenset(some)))
-        return made
-
     def stay(self, resident: frozenset[SSAValue]) -> None:
         """Set which values are in SBUF between groups."""
         self.resident = resident
@@ -215,7 +206,7 @@ class Grouping:
         part = Grouping.__new__(Grouping)
         part.__dict__.update(self.__dict__)
         part.beside = beside
-        part.nodes = [op for op in group.ops if op in self.order and op in self.groups.members]
+        part.nodes = [op for op in group.ops if not is_view(op)]
         part.known, part.made, part.before = {}, {}, {}
         groups = part.find()
         total = sum(self.times.of(g).total for g in groups)

@@ -38,6 +38,11 @@ class Change:
     added: list[Operation] = field(default_factory=list)
     removed: list[Operation] = field(default_factory=list)
 
+    def applied(self, block: Block, ops: Sequence[Operation]) -> list[Operation]:
+        """Return ops of a block after the change, in program order."""
+        kept = {*ops, *self.added} - set(self.removed)
+        return [op for op in block.ops if op in kept]
+
 
 @dataclass(frozen=True)
 class _Chain:

@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.tile.buffers import spread
-from neuronir.passes.tile.group import Group, is_source, is_view, item_bytes, nbytes
+from neuronir.passes.tile.group import Group, is_source, is_view, item_bytes, make_group, nbytes
 from neuronir.passes.tile.grouping import APART, Grouping
 from neuronir.passes.tile.times import GroupTimes
 from neuronir.passes.tile.whole import whole
@@ -78,16 +78,17 @@ def settle(
 def _filled(
     grouping: Grouping, groups: Sequence[Group], larger: frozenset[SSAValue]
 ) -> frozenset[SSAValue]:
-    """Return the values that stay in SBUF: larger ones too, if the groups leave room for them and
-    are faster without storing and loading them.
+    """Return the values that stay in SBUF: larger ones too, if only tiles of these groups read
+    them, and if the groups leave room for them and are faster without storing and loading them.
     """
     resident = grouping.resident
     spans = _spans(groups, resident, grouping.machine)
     more = _spans(groups, larger - resident, grouping.machine)
+    tiled = frozenset(grouping.nodes) - grouping.opaque
     for span in sorted(more, key=lambda s: (s.last - s.first, s.bytes)):
         times = GroupTimes(grouping.machine, resident | {span.value})
         beside = [*spans, span]
-        if not grouping.opaque.isdisjoint(_readers(span.value)) or not all(
+        if not tiled.issuperset(_readers(span.value)) or not all(
             grouping.room.fits(times.peak(groups[k]), _beside(beside, k))
             for k in range(span.first, span.last + 1)
         ):
@@ -116,9 +117,9 @@ def settle_again(grouping: Grouping, groups: Sequence[Group]) -> list[Group]:
             added[of[op]].append(op)
     renewed: list[Group] = []
     for group in groups:
-        made = grouping.adopt([*kept[group], *added[group]])
-        if made is None:  # with incompatible axes
-            apart = (grouping.adopt(added[group]), grouping.adopt(kept[group]))
+        made = _made([*kept[group], *added[group]], grouping)
+        if made is None:  # their axes are incompatible
+            apart = (_made(some[group], grouping) for some in (added, kept))
             renewed += [some for some in apart if some is not None]
         elif added[group] or made.outputs != group.outputs or len(made.ops) != len(group.ops):
             renewed.append(made)
@@ -133,6 +134,10 @@ def settle_again(grouping: Grouping, groups: Sequence[Group]) -> list[Group]:
         elif group.ops:
             out += grouping.within(group, beside)
     return out
+
+
+def _made(ops: Sequence[Operation], grouping: Grouping) -> Group | None:
+    return make_group(sorted(ops, key=grouping.order.__getitem__), grouping.order)
 
 
 def _spans(groups: Sequence[Group], resident: Collection[SSAValue], machine: Machine) -> list[Span]:

@@ -28,7 +28,9 @@ REFILL = 0.4
 last iterations overlap only partly with the next first ones. Measured on attention.
 """
 FEWEST = 3
-"""Iterations of the innermost loop from which nc-pipeline overlaps them."""
+"""Iterations of the innermost loop from which nc-pipeline overlaps them: a prologue, and a kernel
+that runs twice.
+"""
 PRODUCTS = ("hlo.dot", "hlo.convolution")
 LEAST_ROWS = 1 / 16
 """The share of the partitions that rows occupy at least if they are transposed on the chip."""

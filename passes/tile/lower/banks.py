@@ -4,7 +4,6 @@ The next iteration of an op can start once its own results have left PSUM, while
 current iteration still run. Iterations can thus overlap (nc-pipeline).
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.records import partition_bytes, space_of
 from neuronir.dialects.nc.structure import AllocOp
+from neuronir.passes.nc.pack import Item, liveness_bound
 
 
 @dataclass(frozen=True)
@@ -48,26 +48,16 @@ def held(loop: Operation, requests: Sequence[Request], machine: Machine) -> int:
     masks of a sort.
     """
     shared = {r.bank for r in requests}
-    sizes: dict[SSAValue, int] = {}
-    ends: dict[SSAValue, int] = {}
-    most = now = 0
-    ops = list(loop.walk())
-    for place, op in enumerate(ops):
-        if isinstance(op, AllocOp) and space_of(op.buffer) is Space.PSUM:
-            if op.buffer not in shared:
-                sizes[op.buffer] = -(-partition_bytes(op.buffer.type) // machine.psum_bank_bytes)
+    lives: dict[SSAValue, Item] = {}
+    for place, op in enumerate(loop.walk()):
+        if isinstance(op, AllocOp) and op.buffer not in shared:
+            if space_of(op.buffer) is Space.PSUM:
+                banks = -(-partition_bytes(op.buffer.type) // machine.psum_bank_bytes)
+                lives[op.buffer] = Item(len(lives), banks, place, place)
         for value in op.operands:
-            if value in sizes:
-                ends[value] = place
-    last = Counter[int]()
-    for value, place in ends.items():
-        last[place] += sizes[value]
-    for place, op in enumerate(ops):
-        if isinstance(op, AllocOp) and op.buffer in ends:
-            now += sizes[op.buffer]
-            most = max(most, now)
-        now -= last[place]
-    return most
+            if value in lives:
+                lives[value].last = place
+    return liveness_bound(list(lives.values()))
 
 
 def assign(requests: Sequence[Request], slots: Sequence[SSAValue]) -> None:
