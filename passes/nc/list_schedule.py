@@ -10,6 +10,7 @@ from neuronir.dialects.nc.instruction import Instruction
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.nc.dependence import Predecessors
 from neuronir.passes.nc.psum import PsumDemand, PsumState
+from neuronir.passes.nc.run_ahead import Demand, RunAhead
 
 PLACE_NS = 50.0
 """The weight of the position in program order relative to the chain length.
@@ -108,6 +109,7 @@ def list_schedule(
     window: int,
     fixed: dict[int, float] | None = None,
     psum: PsumDemand | None = None,
+    sbuf: Demand | None = None,
     spreads: Collection[int] = (),
     chains: Sequence[tuple[int, int]] = (),
     moves: bool = False,
@@ -121,7 +123,8 @@ def list_schedule(
     close to those of the program.
 
     `fixed` gives start times of instructions that are already scheduled (the weight stream). `psum`
-    keeps the schedule within the banks. `spreads` are rows of constants that PE broadcasts over the
+    keeps the schedule within the banks; with `sbuf`, no instruction runs so far ahead that the live
+    bytes exceed their limit. `spreads` are rows of constants that PE broadcasts over the
     partitions: each waits until its reader waits for nothing else, so that it holds its bank only
     briefly, and then precedes all other work of PE. `chains` are pairs of instructions that one
     engine must start in order; program order then decides on all engines. With `moves`, the start
@@ -131,6 +134,7 @@ def list_schedule(
     run = _Schedule(works, predecessors, machine, window, fixed or {}, chains)
     run.moves = moves
     run.banks = PsumState(psum) if psum is not None else None
+    run.bytes = RunAhead(sbuf) if sbuf is not None else None
     run.hold_back(predecessors, spreads)
     return run.start_times()
 
@@ -188,7 +192,11 @@ class _Schedule:
         self.opened = 0.0  # when the window reached its end
         self.held: list[int] = []  # ready but outside the window
         self.banks: PsumState | None = None
-        self.starved: list[int] = []  # ready but without a bank
+        self.bytes: RunAhead | None = None
+        self.begun: list[tuple[float, int]] = []  # of `bytes`: what starts from now on
+        self.waiting = [True] * n
+        self.pending = 0  # the first instruction that has not started by now
+        self.starved: list[int] = []  # ready but without room
 
     def hold_back(self, predecessors: Predecessors, spreads: Collection[int]) -> None:
         """Delay spreads until their readers wait for nothing else."""
@@ -246,6 +254,8 @@ class _Schedule:
         ready, missing, given = self.ready, self.missing, self.given
         self.start[i] = at
         self.done[i] = True
+        if self.bytes is not None:
+            heappush(self.begun, (at, i))
         from_now = at + held_up
         for j, d in self.successors[i]:
             ready[j] = max(ready[j], from_now + d)
@@ -260,7 +270,7 @@ class _Schedule:
                     self._admit(j)
 
     def _move_on(self) -> None:
-        """Advance the window, and retry instructions without a bank."""
+        """Advance the window, and retry instructions without room."""
         n, done = len(self.works), self.done
         while self.low < n and done[self.low]:
             self.low += 1
@@ -272,24 +282,45 @@ class _Schedule:
             if self.moves:
                 self.ready[i] = max(self.ready[i], self.opened)
             self._push(i)
-        if self.starved and self.banks is not None and self.banks.changed(self.low):
+        now = self._count_bytes()
+        changed = self.banks is not None and self.banks.changed(self.low)
+        if self.bytes is not None:
+            changed |= self.bytes.changed(self.pending)
+        if self.starved and changed:
             again, self.starved = self.starved, []
             for i in again:
+                self.ready[i] = max(self.ready[i], now)
                 self._push(i)
 
+    def _count_bytes(self) -> float:
+        """Free the bytes of what has started by the next start of any engine; return that time."""
+        if self.bytes is None:
+            return 0.0
+        now = min(lane.next_start() for lane in self.lanes.values())
+        if now == float("inf") and self.begun:
+            now = self.begun[0][0]
+        last = 0.0
+        while self.begun and self.begun[0][0] <= now:
+            last, i = heappop(self.begun)
+            self.bytes.done(i)
+            self.waiting[i] = False
+        n = len(self.works)
+        while self.pending < n and not self.waiting[self.pending]:
+            self.pending += 1
+        return last
+
     def _begin(self, i: int, lane: _Lane, number: int, at: float) -> bool:
-        """Start an instruction at `at`, or when banks and ports are free; return False without a
-        bank.
+        """Start an instruction at `at`, or when banks and ports are free; return False without
+        room in a memory.
         """
         w, port_free = self.works[i], self.port_free
-        if self.banks is not None:
-            free = self.banks.take(i, self.low)
-            if free is None:
-                self.starved.append(i)
-                # nothing else that was ready at `at` can start earlier
-                lane.free = max(lane.free, at)
-                return False
-            at = max(at, free)
+        free = self._room(i)
+        if free is None:
+            self.starved.append(i)
+            # nothing else that was ready at `at` can start earlier
+            lane.free = max(lane.free, at)
+            return False
+        at = max(at, free)
         for port in w.ports:
             until, owner = port_free.get(port, (0.0, number))
             if owner != number:
@@ -307,3 +338,11 @@ class _Schedule:
         if self.banks is not None:
             self.banks.done(i, at + w.latency)
         return True
+
+    def _room(self, i: int) -> float | None:
+        """Take the buffers that an instruction needs; return when they are free, None for not
+        yet.
+        """
+        if self.bytes is not None and not self.bytes.take(self.bytes.missing(i), self.pending):
+            return None
+        return self.banks.take(i, self.low) if self.banks is not None else 0.0

@@ -16,13 +16,13 @@ from neuronir.passes.nc.dependence import Predecessors, Shared, dependences
 from neuronir.passes.nc.list_schedule import is_spread, list_schedule, work_of
 from neuronir.passes.nc.listing import (
     LOOP,
+    Buffer,
     Listing,
     Node,
 )
-from neuronir.passes.nc.liveness import (
-    stream_buffers,
-)
+from neuronir.passes.nc.liveness import rounded, stream_buffers
 from neuronir.passes.nc.psum import PsumDemand
+from neuronir.passes.nc.run_ahead import Demand
 from neuronir.passes.statistics import record
 
 WINDOW = 384
@@ -53,11 +53,14 @@ def order_block(
     cut: frozenset[int] = frozenset(),
     demand: bool = False,
     narrow: int = 0,
+    sbuf: int | None = None,
 ) -> list[Node]:
     """Return the nodes of a block in order; loops keep their positions.
 
     No instruction moves across the end of a node in `cut`. With `demand`, straight-line code is
-    scheduled from demand order; with `narrow`, that window is tried too.
+    scheduled from demand order; with `narrow`, that window is tried too. With `sbuf`, no
+    instruction runs so far ahead that the live buffers exceed these bytes per partition; in a
+    loop, those that it allocates.
     """
     out: list[Node] = []
     segment: list[Node] = []
@@ -70,7 +73,14 @@ def order_block(
             touched = [_touched(node) for node in segment]
             to_come.subtract(key for keys in touched for key in keys)
             after = {k for keys in touched for k in keys if to_come[k]}
-            outside = _Outside(frozenset(before), frozenset(after))
+            mine = frozenset().union(*touched)
+            across = sum(
+                rounded(listing.buffers[k].size)
+                for k in before - mine
+                if to_come[k] and _in_sbuf(listing.buffers[k], around)
+            )
+            room = None if sbuf is None else sbuf - across
+            outside = _Outside(frozenset(before), frozenset(after), around, room)
             order = segment
             if demand:
                 order = _by_demand(segment, _dependences(listing, _numbered(segment), around))
@@ -94,10 +104,32 @@ def order_block(
 
 @dataclass(frozen=True)
 class _Outside:
-    """The buffers that are accessed before a segment of a block, and after it."""
+    """The buffers that are accessed before a segment of a block, and after it, the loops around it,
+    and the bytes of SBUF for its own buffers (None: any).
+    """
 
     before: frozenset[int]
     after: frozenset[int]
+    around: tuple[int, ...] = ()
+    sbuf: int | None = None
+
+    def demand(self, nodes: Sequence[Node], buffers: Sequence[Buffer]) -> Demand | None:
+        """Return the demand of the segment in bytes of SBUF, without the stream of weights."""
+        if self.sbuf is None:
+            return None
+        streams = stream_buffers(nodes, buffers)
+        keys = {a.buffer for n in nodes for a in n.accesses} - streams.keys()
+        sizes = {k: rounded(buffers[k].size) for k in keys if _in_sbuf(buffers[k], self.around)}
+        constants = {k for k in sizes if buffers[k].role == "constant"}
+        return Demand.of(nodes, sizes, self.sbuf, self.before, self.after | constants)
+
+
+def _in_sbuf(buffer: Buffer, around: Sequence[int]) -> bool:
+    """Return whether a buffer is in SBUF, outside of the ring, and allocated by the innermost
+    loop.
+    """
+    own = not around or buffer.loop == around[-1]
+    return own and buffer.space == Space.SBUF and buffer.ring < 0
 
 
 def _touched(node: Node) -> frozenset[int]:
@@ -190,6 +222,7 @@ def _scheduled(
     if psum is None:  # then less conservatively: with the banks that the preceding loop used last
         left = elsewhere & outside.after
         psum = PsumDemand.of(nodes, buffers, machine, left, lasting, elsewhere - left)
+    sbuf = outside.demand(nodes, buffers)
     works = [work_of(node.record, machine) for node in nodes if node.record is not None]
     arrivals: dict[int, float] = {}
     clock = 0.0
@@ -210,6 +243,7 @@ def _scheduled(
             window=window,
             fixed=arrivals,
             psum=psum,
+            sbuf=sbuf,
             spreads=spreads,
             moves=True,
         )

@@ -1,6 +1,6 @@
 """Order the bodies of loops."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from neuronir.dialects.nc.enums import Space
@@ -22,24 +22,35 @@ def order_bodies(
 ) -> list[Node]:
     """Return the nodes of a block with the bodies of its loops in order.
 
-    For each loop the window is halved until its live buffers fit, because spilling only works
-    outside of loops. If no window fits, the body keeps its order.
+    If the live buffers of a loop do not fit, its instructions only run ahead where they do, and
+    then the window is halved, because spilling only works outside of loops. If no window fits, the
+    body keeps its order.
     """
     out: list[Node] = []
     for node in nodes:
         if node.record is None and not {PIPELINED, PREFETCHED} & set(node.op.attributes):
             inside = (*around, node.loop)
             body = order_bodies(listing, node.body, inside, machine, window, capacity)
-            narrow = window if _lasting_bytes(node, listing.buffers) <= capacity else 0
-            while narrow:
-                order = order_block(listing, body, inside, machine, narrow)
+            room = capacity - _lasting_bytes(node, listing.buffers)
+            for narrow, sbuf in _attempts(window, room):
+                order = order_block(listing, body, inside, machine, narrow, sbuf=sbuf)
                 if _peak_inside(replace(node, body=order), listing.buffers) <= capacity:
                     body = order
                     break
-                narrow //= 2
             node = replace(node, body=body)
         out.append(node)
     return out
+
+
+def _attempts(window: int, room: int) -> Iterator[tuple[int, int | None]]:
+    """Yield the windows to try, and the bytes of SBUF within which instructions run ahead (None:
+    any).
+    """
+    if room >= 0 and window:
+        yield window, None
+        while window:
+            yield window, room
+            window //= 2
 
 
 def _lasting_bytes(loop: Node, buffers: Sequence[Buffer]) -> int:

@@ -35,6 +35,9 @@ _EARLY_SLACK = 24
 # Buffers take too much of the ring if they exceed this fraction of it.
 _HIGH = 4
 
+# The search effort to find out whether buffers can be packed.
+_SHORT = 1_000_000
+
 # Limit of stream buffers that are removed from the ring one by one; beyond it there is no ring.
 _OUTSIDE_RING = 8
 
@@ -92,6 +95,15 @@ def too_full(
             if _place(order, buffers, tried, machine) is not None:
                 return None
         return _out_of_memory(order, buffers, room)
+
+
+def can_pack(
+    lives: dict[int, Life], buffers: Sequence[Buffer], keys: Sequence[int], capacity: int
+) -> bool:
+    """Return whether a short search finds a packing of buffers in `capacity` bytes."""
+    end = max((life.last for life in lives.values()), default=0)
+    items = _items(lives, buffers, keys, 0, end)
+    return pack(items, capacity, work=Work(_SHORT)).height <= capacity
 
 
 def _out_of_memory(order: Sequence[Node], buffers: Sequence[Buffer], room: Room) -> NeuronError:

@@ -36,6 +36,7 @@ from neuronir.passes.nc.liveness import (
 from neuronir.passes.nc.order_block import WINDOW, WINDOW_HELP, order_block
 from neuronir.passes.nc.order_loops import order_bodies
 from neuronir.passes.nc.pipeline_emit import PIPELINED
+from neuronir.passes.nc.place_sbuf import can_pack
 from neuronir.passes.nc.prefetch import PREFETCHED
 from neuronir.passes.nc.replay import replay_ns
 from neuronir.passes.nc.reuse import mark_reuse
@@ -47,6 +48,10 @@ from neuronir.passes.statistics import gains, record
 
 _BODY_SHARE = 0.9
 """The fraction of SBUF that the body of a loop may take: packing leaves gaps."""
+_STRAIGHT_SHARES = (0.95, 0.9)
+"""The same, of straight-line code that runs ahead while its live buffers fit: the second if the
+buffers cannot be packed with the first.
+"""
 
 
 @dataclass(frozen=True)
@@ -109,8 +114,9 @@ def order_function(
 ) -> None:
     """Order all blocks of a function, and reorder its ops accordingly.
 
-    With `narrow`, that window is tried too, and used if it is narrower. The window is halved until
-    the live buffers leave room for the weight stream.
+    With `narrow`, that window is tried too, and used if it is narrower. If the live buffers leave
+    no room for the weight stream, instructions only run ahead where they do; if that is not enough,
+    the window is halved.
     """
     buffers = listing.buffers
     streams = stream_buffers(listing.nodes, buffers)
@@ -120,8 +126,10 @@ def order_function(
     cut = frozenset[int]()
     ring = [n.index for n in listing.nodes if any(a.buffer in fixed for a in n.accesses)]
     nodes = order_bodies(listing, listing.nodes, (), machine, window, int(capacity * _BODY_SHARE))
-    while True:
-        order = order_block(listing, nodes, (), machine, max(window, 1), cut, narrow=narrow)
+    attempts = _attempts(max(window, 1), capacity - room)
+    while attempts:
+        wide, sbuf = attempts[0]
+        order = order_block(listing, nodes, (), machine, wide, cut, narrow=narrow, sbuf=sbuf)
         lives, length = deep_lifetimes(order, buffers)
         ringed = {*streams, *fixed}
         keys = [k for k in lives if k not in ringed and buffers[k].space == Space.SBUF]
@@ -130,17 +138,31 @@ def order_function(
         late = clipped({k: lives[k] for k in keys}, end + 1, length)
         needed = peak(early, buffers, list(early), length)[0]
         later = peak(late, buffers, list(late), length)[0]
-        if max(needed + room, later + two) <= capacity or window <= 1:
-            break
+        if max(needed + room, later + two) <= capacity:
+            if sbuf is None or can_pack(lives, buffers, keys, capacity - room):
+                break
         if ring and not cut:  # keep later instructions from moving to where the ring is needed
             cut = frozenset([max(ring)])
             continue
-        window //= 2
+        attempts.pop(0)
     if gains():
         _report(listing, order, machine)
     order = ring_order(order, buffers, max(capacity - needed, room))
     record(NcSchedulePass.name, "instructions", length)
     write_order(listing.func.body.block, order)
+
+
+def _attempts(window: int, capacity: int) -> list[tuple[int, int | None]]:
+    """Return the windows to try, and the bytes of SBUF within which instructions run ahead (None:
+    any).
+    """
+    found: list[tuple[int, int | None]] = [(window, None)]
+    if window > 1:
+        found += [(window, int(capacity * share)) for share in _STRAIGHT_SHARES]
+    while window > 1:
+        window //= 2
+        found.append((window, found[-1][1]))
+    return found
 
 
 def _report(listing: Listing, order: Sequence[Node], machine: Machine) -> None:

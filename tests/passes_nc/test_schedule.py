@@ -1,10 +1,14 @@
 """The list scheduler on hand-made work."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from neuronir.dialects.nc.enums import Engine
 from neuronir.passes.nc.list_schedule import Work, list_schedule
 from neuronir.passes.nc.psum import PsumDemand
+from neuronir.passes.nc.run_ahead import Demand
 from neuronir.targets.trn1.machine import TRN1
 
 
@@ -21,14 +25,15 @@ def test_nothing_starts_early_beside_what_waits_for_a_bank() -> None:
     ]
     predecessors = [{}, {}, {}, {1: True, 2: True}, {0: True}, {0: True}, {4: True}]
     psum = PsumDemand(
-        first={1: [0], 4: [1]},
-        touches={1: [0], 3: [0], 4: [1], 6: [1]},
-        uses={0: 2, 1: 2},
-        size={0: 1, 1: 1},
-        rank={0: 1, 1: 4},
-        last={0: 3, 1: 6},
-        live=np.array([0, 1, 1, 1, 1, 1, 1], np.int32),
-        banks=1,
+        Demand(
+            touches={1: [0], 3: [0], 4: [1], 6: [1]},
+            uses={0: 2, 1: 2},
+            size={0: 1, 1: 1},
+            rank={0: 1, 1: 4},
+            last={0: 3, 1: 6},
+            live=np.array([0, 1, 1, 1, 1, 1, 1]),
+            limit=1,
+        )
     )
     start = list_schedule(works, predecessors, TRN1, window=100, psum=psum)
     for j, found in enumerate(predecessors):
@@ -80,14 +85,15 @@ def test_a_spread_row_waits_for_nobody_that_waits_for_its_bank() -> None:
     ]
     predecessors = [{}, {}, {1: True}, {}, {0: True, 2: True}, {3: True, 4: True}]
     psum = PsumDemand(
-        first={0: [0], 1: [1], 3: [2]},
-        touches={0: [0], 1: [1], 2: [1], 3: [2], 4: [0], 5: [2]},
-        uses={0: 2, 1: 2, 2: 2},
-        size={0: 1, 1: 1, 2: 1},
-        rank={0: 0, 1: 1, 2: 3},
-        last={0: 4, 1: 2, 2: 5},
-        live=np.array([1, 2, 2, 2, 2, 1], np.int32),
-        banks=2,
+        Demand(
+            touches={0: [0], 1: [1], 2: [1], 3: [2], 4: [0], 5: [2]},
+            uses={0: 2, 1: 2, 2: 2},
+            size={0: 1, 1: 1, 2: 1},
+            rank={0: 0, 1: 1, 2: 3},
+            last={0: 4, 1: 2, 2: 5},
+            live=np.array([1, 2, 2, 2, 2, 1]),
+            limit=2,
+        )
     )
     start = list_schedule(works, predecessors, TRN1, window=100, psum=psum, spreads={0})
     for j, found in enumerate(predecessors):
@@ -104,3 +110,59 @@ def test_a_load_starts_when_the_window_reaches_it() -> None:
     assert start == [0.0, 1000.0, 2000.0, 3000.0, 2000.0]
     assert list_schedule(works, free, TRN1, window=100, moves=True)[4] == 0.0
     assert list_schedule(works, free, TRN1, window=2)[4] == 0.0  # only a replay of this order
+
+
+def _rounds(count: int) -> tuple[list[Work], list[dict[int, bool]], Demand]:
+    """Return iterations of a load (SP), arithmetic (DVE) and a store (ACT), each of which waits for
+    the one before; each iteration has two buffers of 100 bytes.
+    """
+    works: list[Work] = []
+    predecessors: list[dict[int, bool]] = []
+    touches: dict[int, list[int]] = {}
+    uses: dict[int, int] = {}
+    for k in range(count):
+        i, a, b = 3 * k, 2 * k, 2 * k + 1
+        works += [
+            Work(Engine.SP, 100.0, 2000.0, transfer=True),
+            Work(Engine.DVE, 1000.0, 1000.0),
+            Work(Engine.ACT, 1000.0, 1000.0),
+        ]
+        predecessors += [{}, {i: True}, {i + 1: True}]
+        touches |= {i: [a], i + 1: [a, b], i + 2: [b]}
+        uses |= {a: 2, b: 2}
+    live = np.array([100, 200, 100] * count)
+    size = dict.fromkeys(uses, 100)
+    rank = {key: 3 * (key // 2) + key % 2 for key in uses}
+    last = {key: rank[key] + 1 for key in uses}
+    return works, predecessors, Demand(touches, uses, size, rank, last, live, 0)
+
+
+@pytest.mark.parametrize("limit", [200, 300, 400, 600, 5000])
+def test_instructions_run_ahead_where_their_buffers_fit(limit: int) -> None:
+    """In order of start times, no more is live than the limit; more room takes less time."""
+    works, predecessors, demand = _rounds(20)
+    found = []
+    for most in (200, limit):
+        sbuf = replace(demand, limit=most)
+        start = list_schedule(works, predecessors, TRN1, window=60, sbuf=sbuf, moves=True)
+        order = sorted(range(len(works)), key=lambda i: (start[i], i))
+        place = {i: n for n, i in enumerate(order)}
+        for j, before in enumerate(predecessors):
+            assert all(place[i] < place[j] for i in before)
+        ends: dict[int, list[int]] = {}
+        for i, keys in demand.touches.items():
+            for key in keys:
+                ends.setdefault(key, []).append(place[i])
+        live = [sum(min(p) <= n <= max(p) for p in ends.values()) * 100 for n in range(len(works))]
+        assert max(live) <= most
+        found.append(max(s + w.latency for s, w in zip(start, works, strict=True)))
+    assert found[1] <= found[0]
+    if limit >= 600:  # the load of an iteration overlaps the work of the others
+        assert found[1] < found[0] / 1.5
+
+
+def test_buffers_that_exceed_the_limit_in_program_order_are_used_in_that_order() -> None:
+    """No room at all: nothing runs ahead, and nothing waits forever."""
+    works, predecessors, demand = _rounds(5)
+    start = list_schedule(works, predecessors, TRN1, window=60, sbuf=demand, moves=True)
+    assert sorted(range(len(works)), key=lambda i: (start[i], i)) == list(range(len(works)))
