@@ -1,5 +1,6 @@
 """Rewrite scatters of one element per row as comparisons with positions, which can be tiled."""
 
+from collections.abc import Iterator
 from math import prod
 
 import numpy as np
@@ -12,7 +13,7 @@ from neuronir.dialects.hlo.data_movement import BroadcastOp, ReshapeOp
 from neuronir.dialects.hlo.elementwise import CompareOp, MultiplyOp, SelectOp
 from neuronir.dialects.hlo.unary import ConvertOp
 from neuronir.dialects.tile.rules import combiner, shape_of
-from neuronir.passes.hlo.support.build import OP_CLASSES
+from neuronir.passes.hlo.support.build import OP_CLASSES, Emitter
 from neuronir.passes.hlo.support.values import ints, is_splat_of
 from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.tile.float_indices import LARGEST
@@ -24,6 +25,7 @@ def scatter_as_one_hot(op: Operation) -> None:
     row = _row(op)
     if row is None:
         return
+    sum_scattered(op, row)
     operand, indices, updates = op.operands
     shape = shape_of(operand)
     type_ = operand.type
@@ -82,6 +84,44 @@ def scatter_as_one_hot(op: Operation) -> None:
         op.parent.insert_op_before(one, op)
     op.results[0].replace_all_uses_with(moved)
     erase_dead(op)
+
+
+def sum_scattered(op: Operation, row: int) -> None:
+    """Replace sums of rows, of which a scatter adds one value to each row of zeros, by the values.
+
+    The gradient of a cross-entropy sums such rows, after it negated them.
+    """
+    operand, indices, updates = op.operands
+    shape = shape_of(operand)
+    sizes = [n for d, n in enumerate(shape) if d != row]
+    if not is_splat_of(operand, 0):
+        return
+    for total, negations in list(_sums(op, row)):
+        build = Emitter(total)
+        index = build.convert(build.reshape(indices, sizes), f32)
+        inside = build.binary(
+            "and",
+            build.compare_number(index, 0, "GE"),
+            build.compare_number(index, shape[row], "LT"),
+        )
+        value = build.reshape(updates, sizes)
+        value = build.select(inside, value, build.fill_like(0.0, value))
+        for _ in range(negations):
+            value = build.unary("negate", value)
+        total.results[0].replace_all_uses_with(value)
+        erase_dead(total)
+
+
+def _sums(op: Operation, row: int, negations: int = 0) -> Iterator[tuple[Operation, int]]:
+    """Yield the sums along a dimension of a value, with the number of negations in between."""
+    for use in op.results[0].uses:
+        reader = use.operation
+        if reader.name == "hlo.negate":
+            yield from _sums(reader, row, negations + 1)
+        elif reader.name == "hlo.reduce" and len(reader.operands) == 2 and use.index == 0:
+            if ints(reader, "dimensions") == (row,) and combiner(reader) == "hlo.add":
+                if is_splat_of(reader.operands[1], 0):
+                    yield reader, negations
 
 
 def _row(op: Operation) -> int | None:

@@ -33,6 +33,8 @@ ROOM = 0.8
 """Share of SBUF for whole rows and the operand of their columns."""
 WIDTH = 4
 """Bytes of an element of the softmax."""
+STAYS = 1 / 8
+"""Share of SBUF up to which all rows, their exponentials and what follows from them stay there."""
 LEAST_DIGIT = 8
 """Minimum of partitions over which elements of a row divide."""
 LEAST_BLOCKS = 4
@@ -49,8 +51,9 @@ class TileSplitSoftmaxPass(ModulePass):
         s = sum over blocks of exp(m - max(x)) * sum(exp(x - m))
 
     A loop over blocks computes a block of x by a dot, its maximum, and its sum. x is only stored if
-    it has other readers. A softmax whose exponentials have other readers is not split: they need
-    the maximum of whole rows.
+    it has other readers. If these need whole rows, the softmax is not split, because they can be
+    loaded for both. A dot needs none: in the gradient of a cross-entropy, a loop over columns loads
+    x, and computes the exponentials again with the maximum of whole rows.
     """
 
     name = "tile-split-softmax"
@@ -115,16 +118,20 @@ class _Softmax:
 
     def others(self) -> list[Use]:
         """Return the uses of x that blocks do not replace."""
-        alone = self.shifted.results[0].has_one_use()
+        alone = self.shifted.results[0].has_one_use() and self.total.operands[0].has_one_use()
         replaced = [self.maximum, self.shifted] if alone else [self.maximum]
         return [use for use in self.x.uses if use.operation not in replaced]
 
-    def pays(self) -> bool:
+    def pays(self, machine: Machine) -> bool:
         """Return whether blocks save traffic.
 
         If other ops read all of x again, whole rows can be loaded with them, once, unless their
-        elements do not divide over partitions.
+        elements do not divide over partitions. If a dot reads what they compute, it needs tiles of
+        columns, and if the rows are computed with them, they need not be stored in between, unless
+        they stay in SBUF.
         """
+        if _reaches_dot(self.x, {self.maximum, self.total}):
+            return nbytes(self.x) / machine.partitions > STAYS * machine.sbuf_partition_bytes
         size = shape_of(self.x)[-1]
         again = any(not whole(use.operation) for use in self.others())
         return not again or gcd(size, LEAST_DIGIT) < LEAST_DIGIT
@@ -195,8 +202,6 @@ def _softmax(total: Operation, machine: Machine) -> _Softmax | None:
     shifted = e.operands[0].owner if isinstance(e, Operation) and e.operands else None
     if not isinstance(e, Operation) or e.name != "hlo.exponential":
         return None
-    if not total.operands[0].has_one_use():
-        return None
     if not isinstance(shifted, Operation) or shifted.name not in ("hlo.add", "hlo.subtract"):
         return None
     x, wide = shifted.operands
@@ -209,11 +214,11 @@ def _softmax(total: Operation, machine: Machine) -> _Softmax | None:
     if shape_of(shift) != shape[:-1]:
         return None
     dot, maximum = _product(x), _maximum(x, total)
-    columns = 0 if dot is None else _columns(dot, machine)
+    columns = 0 if dot is None else _even(_columns(dot, machine), shape[-1], machine)
     if maximum is None or not columns:
         return None
     found = _Softmax(x, shifted, maximum, total, shift, columns)
-    return found if found.pays() else None
+    return found if found.pays(machine) else None
 
 
 def _reduces_rows(op: Operation, combine: str) -> bool:
@@ -239,6 +244,22 @@ def _product(value: SSAValue) -> Operation | None:
             return None
         (value,) = computed
     return value.owner if isinstance(value.owner, Operation) else None
+
+
+def _reaches_dot(value: SSAValue, done: set[Operation]) -> bool:
+    """Return whether a dot reads what other ops than the `done` ones compute from a value, element
+    by element.
+    """
+    for use in value.uses:
+        op = use.operation
+        if op not in done:
+            done.add(op)
+            if op.name == "hlo.dot":
+                return True
+            if op.name in (*ELEMENTWISE, "hlo.transpose", "hlo.reshape"):
+                if _reaches_dot(op.results[0], done):
+                    return True
+    return False
 
 
 def _maximum(x: SSAValue, total: Operation) -> Operation | None:
@@ -276,3 +297,15 @@ def _columns(dot: Operation, machine: Machine) -> int:
     banks = max(1, int(SHARE * partition) // each // bank)
     columns = bank << banks.bit_length() - 1
     return columns if size >= LEAST_BLOCKS * columns else 0
+
+
+def _even(columns: int, size: int, machine: Machine) -> int:
+    """Return the largest number of columns up to `columns`, of a bank at least, that divides rows
+    and fills partitions; `columns` if there is none.
+
+    Blocks of one size need no ops for a last, shorter one, nor an array in which x is assembled for
+    its other readers.
+    """
+    partitions, bank = machine.partitions, machine.psum_bank_bytes // WIDTH
+    even = [c for c in range(partitions, columns + 1, partitions) if size % c == 0]
+    return even[-1] if even and even[-1] >= bank else columns

@@ -21,6 +21,7 @@ PHASES = ("tiled", "virtual", "binary")
 def _blocks_of_one_bank(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(split_softmax, "ROOM", 0.0)
     monkeypatch.setattr(split_softmax, "SHARE", 0.0)
+    monkeypatch.setattr(split_softmax, "STAYS", 0.0)
 
 
 def picked(x: Array, w: Array, mask: Array, labels: Array) -> Array:
@@ -46,6 +47,17 @@ def batches(x: Array, w: Array, mask: Array, labels: Array) -> Array:
     """Two dimensions of rows, bf16 products, and all logits as a result."""
     logits = x.reshape(2, -1, x.shape[-1]).astype(jnp.bfloat16) @ w.astype(jnp.bfloat16)
     return jax.nn.log_softmax(logits.astype(jnp.float32), -1)
+
+
+def gradients(x: Array, w: Array, mask: Array, labels: Array) -> tuple[Array, Array]:
+    """Gradients of a cross-entropy: dots read the exponentials of all columns."""
+
+    def loss(x: Array, w: Array) -> Array:
+        chances = jax.nn.log_softmax(x @ w + mask)
+        return -jnp.take_along_axis(chances, labels[:, None], 1).mean()
+
+    dx, dw = jax.grad(loss, (0, 1))(x, w)
+    return dx, dw
 
 
 def _arguments(columns: int) -> list[Any]:
@@ -80,6 +92,21 @@ def test_every_phase_gives_what_xla_gives(function: Any, columns: int) -> None:
     assert _is_split(text) == (function in (picked, sums) or columns == 2301)
     want = {"out0": run_xla(text, args)[0]}
     assert not failures(text, args, "none", want, PHASES)
+
+
+@pytest.mark.parametrize("columns", [2301, 2048])
+def test_gradients(columns: int) -> None:
+    args = _arguments(columns)
+    args[2][:6] = 0.5
+    text = hlo_text(gradients, args)
+    assert _is_split(text)
+    want = {f"out{k}": value for k, value in enumerate(run_xla(text, args))}
+    assert not failures(text, args, "none", want, PHASES)
+
+
+def test_exponentials_that_stay_in_sbuf(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(split_softmax, "STAYS", 1 / 8)
+    assert not _is_split(hlo_text(gradients, _arguments(2048)))
 
 
 @pytest.mark.parametrize(
