@@ -246,14 +246,17 @@ class Group:
     def summed(self) -> list[int]:
         """Return the axes over which loops may accumulate partial results.
 
-        All reductions along them are read only outside the group.
+        All reductions along them are read only outside the group. Other outputs may have such an
+        axis: their tiles are stored, unless windows of them overlap.
         """
         out: list[int] = []
+        windows = {derived.base for derived in self.related.derived.values()}
         for axis, ops in self.related.reduced.items():
             if axis in self.related.whole or not all(_combines(op) for op in ops):
                 continue
             last = all(use.operation not in self.inside for op in ops for use in op.results[0].uses)
-            if last and not any(axis in self.related.leaves(v) for v in self.outputs):
+            stored = any(axis in self.related.leaves(v) for v in self.outputs)
+            if last and not (stored and axis in windows):
                 out.append(axis)
         return out
 

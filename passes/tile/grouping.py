@@ -291,4 +291,5 @@ def ladder(size: int) -> list[int]:
     found = {1 << k for k in range(size.bit_length()) if 1 << k < size}
     found |= {d for d in range(2, min(size, 129)) if size % d == 0}
     found |= {128 * k for k in (1, 2, 3, 4, 6, 8, 12, 16, 32) if 128 * k < size}
+    found |= {128 * k for k in (5, 7) if 128 * k < size and size % (128 * k) == 0}
     return sorted(found, reverse=True)

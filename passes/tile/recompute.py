@@ -1,9 +1,9 @@
 """Recompute values in the groups that read them, instead of a round trip through HBM.
 
 One group stores a value that another group loads. If the value is computed element by element from
-values that are in HBM anyway, the reader can load those and recompute it: nothing is stored, and no
-more is loaded. For example, squares of a gradient are not stored for a sum along its other
-dimension.
+values that are in HBM anyway, or stay in SBUF, the reader can load those and recompute it: nothing
+is stored, and no more is loaded. For example, squares of a gradient are not stored for a sum along
+its other dimension.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ class Change:
 
 @dataclass(frozen=True)
 class _Chain:
-    """The ops that compute a value, in order, and the values that they load."""
+    """The ops that compute a value, in order, and the values that they read."""
 
     ops: tuple[Operation, ...]
     leaves: tuple[SSAValue, ...]
@@ -68,7 +68,7 @@ def recompute(grouping: Grouping, groups: Sequence[Group], block: Block) -> Chan
             readers = _readers(value, group, owner)
             if not readers or touched & readers.keys():
                 continue
-            chain = _chain(value, group, stored, grouping.order)
+            chain = _chain(value, group, stored, grouping)
             if chain is None or not _faster(grouping, value, group, readers, chain):
                 continue
             for ops in readers.values():
@@ -101,9 +101,12 @@ def _readers(
 
 
 def _chain(
-    value: SSAValue, group: Group, stored: set[SSAValue], order: Mapping[Operation, int]
+    value: SSAValue, group: Group, stored: set[SSAValue], grouping: Grouping
 ) -> _Chain | None:
-    """Return the chain that computes a value from values in memory; None if it is not cheap."""
+    """Return the chain that computes a value from values that are stored or stay in SBUF; None if
+    it is not cheap.
+    """
+    resident = grouping.resident - {value}
     ops: dict[Operation, None] = {}
     leaves: dict[SSAValue, None] = {}
     work = [value]
@@ -120,13 +123,14 @@ def _chain(
             root = root_of(operand)
             if is_number(root) or (isinstance(root.owner, Operation) and is_view(root.owner)):
                 continue
-            if isinstance(root, BlockArgument) or is_source(root.owner) or root in stored:
+            known = root in stored or root in resident
+            if isinstance(root, BlockArgument) or is_source(root.owner) or known:
                 leaves[root] = None
             elif nbytes(root) * SMALL <= nbytes(value):
                 leaves[root] = None
             else:
                 work.append(root)
-    return _Chain(tuple(sorted(ops, key=order.__getitem__)), tuple(leaves))
+    return _Chain(tuple(sorted(ops, key=grouping.order.__getitem__)), tuple(leaves))
 
 
 def _faster(
@@ -137,7 +141,8 @@ def _faster(
     chain: _Chain,
 ) -> bool:
     times = grouping.times
-    large = [v for v in chain.leaves if nbytes(v) * SMALL > nbytes(value)]
+    loaded = [v for v in chain.leaves if v not in grouping.resident]
+    large = [v for v in loaded if nbytes(v) * SMALL > nbytes(value)]
     moved = nbytes(value) / grouping.machine.dma_gbps
     before = after = 0.0
     here = times.of(group)
@@ -184,7 +189,8 @@ def _written_again(
         again(op)
     for reader in readers:
         for i, v in enumerate(reader.operands):
-            reader.operands[i] = seen(v)
+            if root_of(v) in renewed:  # views of other values may follow the first reader
+                reader.operands[i] = seen(v)
     return added
 
 

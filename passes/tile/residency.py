@@ -9,9 +9,16 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.tile.buffers import spread
-from neuronir.passes.tile.group import Group, is_source, is_view, item_bytes, make_group, nbytes
+from neuronir.passes.tile.group import (
+    Group,
+    is_source,
+    is_view,
+    item_bytes,
+    make_group,
+    nbytes,
+    root_of,
+)
 from neuronir.passes.tile.grouping import APART, Grouping
-from neuronir.passes.tile.times import GroupTimes
 from neuronir.passes.tile.whole import whole
 
 USUAL = 12
@@ -72,33 +79,59 @@ def settle(
     out: list[Group] = []
     for k, group in enumerate(groups):
         out += grouping.within(group, _beside(spans, k))
-    return out, _filled(grouping, out, larger)
+    return _filled(grouping, out, larger)
 
 
 def _filled(
     grouping: Grouping, groups: Sequence[Group], larger: frozenset[SSAValue]
-) -> frozenset[SSAValue]:
-    """Return the values that stay in SBUF: larger ones too, if only tiles of these groups read
-    them, and if the groups leave room for them and are faster without storing and loading them.
+) -> tuple[list[Group], frozenset[SSAValue]]:
+    """Return groups and the values that stay in SBUF between them: larger ones too, if only tiles
+    of these groups read them, and if the groups are faster without storing and loading them.
+
+    Groups that leave no room for a value get smaller tiles.
     """
+    found = list(groups)
     resident = grouping.resident
-    spans = _spans(groups, resident, grouping.machine)
-    more = _spans(groups, larger - resident, grouping.machine)
+    spans = _spans(found, resident, grouping.machine)
+    more = _spans(found, larger - resident, grouping.machine)
     tiled = frozenset(grouping.nodes) - grouping.opaque
     for span in sorted(more, key=lambda s: (s.last - s.first, s.bytes)):
-        times = GroupTimes(grouping.machine, resident | {span.value})
-        beside = [*spans, span]
-        if not tiled.issuperset(_readers(span.value)) or not all(
-            grouping.room.fits(times.peak(groups[k]), _beside(beside, k))
-            for k in range(span.first, span.last + 1)
-        ):
+        if not tiled.issuperset(_readers(span.value)):
             continue
-        around = groups[span.made : span.last + 1]
-        before = sum(grouping.times.of(g).total for g in around)
-        if sum(times.of(g).total for g in around) <= WORTH * before:
+        around = range(span.made, span.last + 1)
+        before = sum(grouping.times.of(found[k]).total for k in around)
+        before += sum(_wait(grouping, found[k], span.value) for k in around[1:])
+        beside = [*spans, span]
+        grouping.stay(resident | {span.value})
+        tried = [_with_room(grouping, found[k], _beside(beside, k)) for k in around]
+        smaller = [group for group in tried if group is not None]
+        after = sum(grouping.times.of(group).total for group in smaller)
+        if len(smaller) == len(tried) and after <= WORTH * before:
             spans, resident = beside, resident | {span.value}
+            found[span.made : span.last + 1] = smaller
+        else:
             grouping.stay(resident)
-    return resident
+    return found, resident
+
+
+def _with_room(grouping: Grouping, group: Group, beside: int) -> Group | None:
+    """Return a group that leaves room for other values, with smaller tiles if necessary."""
+    if grouping.room.fits(grouping.times.peak(group), beside):
+        return group
+    found = grouping.within(group, beside)
+    return found[0] if len(found) == 1 else None
+
+
+def _wait(grouping: Grouping, group: Group, value: SSAValue) -> float:
+    """Return the time in ns in which a group only loads a value, which was just stored: if its
+    loops need all of it.
+    """
+    for key in group.inputs:
+        if root_of(group.value(key)) is value:
+            leaves = group.related.based(group.related.leaves(key))
+            if not group.depth_of(leaves):
+                return grouping.times.moved(key, group)
+    return 0.0
 
 
 def settle_again(grouping: Grouping, groups: Sequence[Group]) -> list[Group]:

@@ -88,8 +88,8 @@ class GroupTimes:
             p, v = costs[kind]
             pe += p
             vector += v
-        dma = sum(self._moved(key, group) for key in self._read(group))
-        dma += sum(self._moved(v, group) for v in group.outputs if v not in self.resident)
+        dma = sum(self.moved(key, group) for key in self._read(group))
+        dma += sum(self.moved(v, group) for v in group.outputs if v not in self.resident)
         rounds = group.rounds(len(group.loops))
         fixed = self.machine.dma_fixed_ns * 2 + ROUND_NS * min(rounds, 4)
         overlap = not group.loops or group.loops[-1].rounds >= FEWEST
@@ -113,7 +113,7 @@ class GroupTimes:
                 out.append(key)
         return out
 
-    def _moved(self, key: Key, group: Group) -> float:
+    def moved(self, key: Key, group: Group) -> float:
         """Return the time in ns of all DMA engines for the tiles of a value, over all
         iterations.
         """
