@@ -60,6 +60,9 @@ SPILLED = 1e-3
 loop may spill them in each of its iterations."""
 SEARCHED = 2500
 """Limit of ops of an nc program for which other tiles are tried although some fit."""
+ONCE, LOOSE = 8000, 1.2
+"""Up to this many ops, smaller tiles are tried once if the program takes longer than this multiple
+of the time of its busiest engine: with large ones, iterations may not overlap."""
 EFFORT = 20_000
 """Ops of all programs with other tiles together, from which no more are tried: each takes about a
 millisecond."""
@@ -352,7 +355,8 @@ def through_tiles(
         spills = _spills(result, time, machine)
         ops += (size := _size(result.module))
         large = size > SEARCHED
-        if not spills and (best[0] <= near or large or time <= TIGHT * busy):
+        enough = size > ONCE or not usual or time <= LOOSE * busy
+        if not spills and (best[0] <= near or large and enough or time <= TIGHT * busy):
             break
         if spills and few and best[0] > direct_ns:
             continue
