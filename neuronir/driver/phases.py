@@ -10,7 +10,7 @@ from neuronir.targets.registry import TargetLike, legality_for
 PHASES = ("parsed", "hlo", "tiled", "virtual", "ordered", "allocated", "synchronised", "binary")
 """The phases in order; `tiled` is skipped on the direct path from hlo to nc."""
 
-_TO_NC = "nc-dce,nc-sum-in-psum,nc-forward-psum,nc-balance-evictions"
+_TO_NC = "nc-dce,nc-sum-in-psum,nc-forward-psum,nc-hold-in-psum,nc-balance-evictions"
 TO_TILED = "tile-expand-composites,tile-split-softmax,tile-pad-axes,tile-fuse,tile-assign-layouts"
 """The passes from phase `hlo` to phase `tiled`."""
 FROM_TILED = f"lower-tile-to-nc,{_TO_NC}"

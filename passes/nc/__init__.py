@@ -8,6 +8,7 @@ PASSES = lazy(
         "nc-dce": ("dce", "NcDcePass"),
         "nc-sum-in-psum": ("sum_in_psum", "NcSumInPsumPass"),
         "nc-forward-psum": ("forward", "NcForwardPsumPass"),
+        "nc-hold-in-psum": ("hold_in_psum", "NcHoldInPsumPass"),
         "nc-balance-evictions": ("balance", "NcBalanceEvictionsPass"),
         "nc-unroll": ("unroll", "NcUnrollPass"),
         "nc-verify-room": ("verify_room", "NcVerifyRoomPass"),

@@ -87,7 +87,7 @@ class _Forward:
                 if view is not None:
                     write = role < len(op.spec.dst)
                     self.touches[view.buffer].append(_Touch(place, role, view, write))
-        self.local = {buffer for buffer in self.touches if _is_local(buffer, block)}
+        self.local = {buffer for buffer in self.touches if is_local(buffer, block)}
         self.last: dict[SSAValue, int] = {}
         self.spared = 0.0  # ns of the removed copies
         self.load = [0] * (len(self.ops) + 1)
@@ -193,10 +193,10 @@ class _Forward:
 def _copies_locally(op: Operation, block: Block) -> bool:
     """Return whether an op is a plain copy between buffers that are local to `block`."""
     views = _plain_copy(op) if isinstance(op, InstructionOp) else None
-    return views is not None and all(_is_local(view.buffer, block) for view in views)
+    return views is not None and all(is_local(view.buffer, block) for view in views)
 
 
-def _is_local(buffer: SSAValue, block: Block) -> bool:
+def is_local(buffer: SSAValue, block: Block) -> bool:
     owner = buffer.owner
     if not isinstance(owner, AllocOp) or owner.parent is not block or owner.role is not None:
         return False

@@ -60,11 +60,12 @@ class NcSchedulePass(ModulePass):
 
     The order of the ops is then a merge of the streams of all engines, and the module is in phase
     `ordered`. Resources are the in-order engines, shared ports, activation tables, DMA engines and
-    the eight PSUM banks. An instruction moves ahead by at most `window` positions; the window is
-    halved until the live buffers fit into SBUF. Straight-line code outside loops is also scheduled
-    with window `narrow`, and from an order of demand (consumers before further producers); the
-    shortest schedule is used. Bodies of loops are scheduled too, except for kernels of pipelined
-    loops and loops that prefetch, whose order is final (`nc.pipelined`, `nc.prefetched`).
+    the eight PSUM banks. An instruction moves ahead by at most `window` positions. If the live
+    buffers do not fit into SBUF then, it only moves ahead where they do. Straight-line code outside
+    loops is also scheduled with window `narrow`, and from an order of demand (consumers before
+    further producers); the shortest schedule is used. Bodies of loops are scheduled too, except for
+    kernels of pipelined loops and loops that prefetch, whose order is final (`nc.pipelined`,
+    `nc.prefetched`).
 
     The loads of the weight stream outside loops take the positions at which a ring in SBUF has room
     for them. Matmuls whose stationary operand is already loaded get `reuse = 1`. A scheduled
