@@ -6,24 +6,26 @@ read, can be in either memory.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import Float32Type, MemRefType, ModuleOp
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.attributes import PSUM
 from neuronir.dialects.nc.cost import cost
+from neuronir.dialects.nc.counts import count_load
 from neuronir.dialects.nc.enums import Engine, Port, Space
 from neuronir.dialects.nc.instruction import AccessPattern, Instruction
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.machine_rules import violations
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import instruction_record, partition_bytes, space_of
-from neuronir.dialects.nc.structure import AllocOp
-from neuronir.dialects.support.walking import ops_of, walk
+from neuronir.dialects.nc.structure import AllocOp, FuncOp
+from neuronir.dialects.support.walking import ops_of
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.forward import BANKS_SHARE, is_local
 from neuronir.passes.nc.listing import functions, machine_of, require_phase
@@ -39,10 +41,11 @@ _Times = dict[Engine | Port | str, float]
 class NcHoldInPsumPass(ModulePass):
     """Hold fp32 values that only ACT and DVE access in PSUM, where that takes DVE less time.
 
-    Buffers move in blocks of which DVE has most work, more than ACT, PE and the DMA engines, and
-    than the time in which PSUM is in use. All instructions of a buffer must be in the block,
-    without a loop between them, and allowed to access PSUM. At most `banks` PSUM banks are then
-    live at once in program order. Larger gains come first.
+    Buffers move in loops with known trip counts, and outside of loops, if DVE has most work there:
+    more than ACT, PE and the DMA engines, and than the time in which PSUM is in use. All
+    instructions of a buffer must be in one block, without a loop between them, and allowed to
+    access PSUM. At most `banks` PSUM banks are then live at once in program order. Larger gains
+    come first.
     """
 
     name = "nc-hold-in-psum"
@@ -62,13 +65,27 @@ class NcHoldInPsumPass(ModulePass):
         count, spared = 0, 0.0
         with bodies_in_place(op):
             for func in functions(op):
-                for block in [region.block for inner in walk(func) for region in inner.regions]:
+                for block in list(_blocks(func)):
                     found = _Block(block, machine)
                     found.limit = self.banks or (fewer if any(found.load) else half)
                     count += found.run()
                     spared += found.spared
         record(self.name, "values held in PSUM", count)
         record(self.name, "ns of DVE saved, one iteration of each loop", round(spared))
+
+
+def _blocks(func: FuncOp) -> Iterator[Block]:
+    """Yield the block of a function, and the bodies of its loops whose trip counts, and those of
+    the loops around them, are known.
+
+    In the others, the buffers of all stretches may be live together.
+    """
+    work = [func.body.block]
+    while work:
+        block = work.pop()
+        yield block
+        loops = [op for op in ops_of(block) if isinstance(op, scf.ForOp)]
+        work += [op.body.block for op in loops if count_load(op) is None]
 
 
 @dataclass(frozen=True, slots=True)
