@@ -25,11 +25,13 @@ def scatter_as_one_hot(op: Operation) -> None:
     row = _row(op)
     if row is None:
         return
-    sum_scattered(op, row)
+    _sum_scattered(op, row)
+    if op.parent is None:
+        return  # only sums of its rows were read
     operand, indices, updates = op.operands
     shape = shape_of(operand)
     type_ = operand.type
-    assert isinstance(type_, TensorType) and op.parent is not None
+    assert isinstance(type_, TensorType)
     batch = list(ints(op, "input_batching_dims"))
     sizes = [shape[d] for d in batch]
     new: list[Operation] = []
@@ -86,7 +88,7 @@ def scatter_as_one_hot(op: Operation) -> None:
     erase_dead(op)
 
 
-def sum_scattered(op: Operation, row: int) -> None:
+def _sum_scattered(op: Operation, row: int) -> None:
     """Replace sums of rows, of which a scatter adds one value to each row of zeros, by the values.
 
     The gradient of a cross-entropy sums such rows, after it negated them.

@@ -52,7 +52,7 @@ class TileSplitSoftmaxPass(ModulePass):
 
     A loop over blocks computes a block of x by a dot, its maximum, and its sum. x is only stored if
     it has other readers. If these need whole rows, the softmax is not split, because they can be
-    loaded for both. A dot needs none: in the gradient of a cross-entropy, a loop over columns loads
+    loaded for both. The dots of a gradient of a cross-entropy need none: a loop over columns loads
     x, and computes the exponentials again with the maximum of whole rows.
     """
 
@@ -118,7 +118,8 @@ class _Softmax:
 
     def others(self) -> list[Use]:
         """Return the uses of x that blocks do not replace."""
-        alone = self.shifted.results[0].has_one_use() and self.total.operands[0].has_one_use()
+        exponential = self.total.operands[0]
+        alone = self.shifted.results[0].has_one_use() and exponential.has_one_use()
         replaced = [self.maximum, self.shifted] if alone else [self.maximum]
         return [use for use in self.x.uses if use.operation not in replaced]
 
@@ -126,12 +127,14 @@ class _Softmax:
         """Return whether blocks save traffic.
 
         If other ops read all of x again, whole rows can be loaded with them, once, unless their
-        elements do not divide over partitions. If a dot reads what they compute, it needs tiles of
-        columns, and if the rows are computed with them, they need not be stored in between, unless
-        they stay in SBUF.
+        elements do not divide over partitions. If several dots read what they compute, as in a
+        gradient, these need tiles of columns, and if the rows are computed with them, they need not
+        be stored in between, unless they stay in SBUF.
         """
-        if _reaches_dot(self.x, {self.maximum, self.total}):
+        if len(_dots(self.x, {self.maximum, self.total})) > 1:
             return nbytes(self.x) / machine.partitions > STAYS * machine.sbuf_partition_bytes
+        if not self.total.operands[0].has_one_use():
+            return False
         size = shape_of(self.x)[-1]
         again = any(not whole(use.operation) for use in self.others())
         return not again or gcd(size, LEAST_DIGIT) < LEAST_DIGIT
@@ -246,20 +249,21 @@ def _product(value: SSAValue) -> Operation | None:
     return value.owner if isinstance(value.owner, Operation) else None
 
 
-def _reaches_dot(value: SSAValue, done: set[Operation]) -> bool:
-    """Return whether a dot reads what other ops than the `done` ones compute from a value, element
+def _dots(value: SSAValue, done: set[Operation]) -> list[Operation]:
+    """Return the dots that read what other ops than the `done` ones compute from a value, element
     by element.
     """
+    found: list[Operation] = []
     for use in value.uses:
         op = use.operation
-        if op not in done:
-            done.add(op)
-            if op.name == "hlo.dot":
-                return True
-            if op.name in (*ELEMENTWISE, "hlo.transpose", "hlo.reshape"):
-                if _reaches_dot(op.results[0], done):
-                    return True
-    return False
+        if op in done:
+            continue
+        done.add(op)
+        if op.name == "hlo.dot":
+            found.append(op)
+        elif op.name in (*ELEMENTWISE, "hlo.transpose", "hlo.reshape"):
+            found += _dots(op.results[0], done)
+    return found
 
 
 def _maximum(x: SSAValue, total: Operation) -> Operation | None:

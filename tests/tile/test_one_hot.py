@@ -51,3 +51,13 @@ def test_sums_of_rows_with_one_more_value(operand: str, special: bool) -> None:
     for one in parse_pipeline("tile-expand-composites", REGISTRY.passes, REGISTRY.pipelines):
         one.apply(REGISTRY.context(), module)
     assert str(module).count("hlo.reduce") == (1 if operand == "none" else 3)
+
+
+def test_only_the_sums_are_read() -> None:
+    text = TEXT.format(operand="none").replace("f32[300]) tuple", ") tuple")
+    text = text.replace("f32[7], ) tuple(sums, lesser, others)", "f32[7]) tuple(sums, lesser)")
+    lines = [line for line in text.splitlines() if "others" not in line]
+    args = [np.full((7, 1), 3, np.int32), np.arange(7, dtype=np.float32)]
+    args.append(np.zeros((7, 300), np.float32))
+    want = {f"out{k}": value for k, value in enumerate(run_xla("\n".join(lines), args))}
+    assert not failures("\n".join(lines), args, "none", want, ("tiled", "virtual", "binary"))

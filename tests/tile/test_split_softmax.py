@@ -104,6 +104,18 @@ def test_gradients(columns: int) -> None:
     assert not failures(text, args, "none", want, PHASES)
 
 
+def test_attention_is_not_split() -> None:
+    """Its only dot of exponentials can follow them in one loop: 16 rows of 16,384 columns took 384
+    us in blocks, and 271 us without.
+    """
+    x, w, mask, _ = _arguments(2048)
+
+    def attention(x: Array, w: Array, mask: Array) -> Array:
+        return jax.nn.softmax(x @ w + mask) @ w.T
+
+    assert not _is_split(hlo_text(attention, [x, w, mask]))
+
+
 def test_exponentials_that_stay_in_sbuf(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(split_softmax, "STAYS", 1 / 8)
     assert not _is_split(hlo_text(gradients, _arguments(2048)))
