@@ -101,25 +101,29 @@ def _filled(
         around = range(span.made, span.last + 1)
         before = sum(grouping.times.of(found[k]).total for k in around)
         before += sum(_wait(grouping, found[k], span.value) for k in around[1:])
-        beside = [*spans, span]
         grouping.stay(resident | {span.value})
-        tried = [_with_room(grouping, found[k], _beside(beside, k)) for k in around]
-        smaller = [group for group in tried if group is not None]
-        after = sum(grouping.times.of(group).total for group in smaller)
-        if len(smaller) == len(tried) and after <= WORTH * before:
-            spans, resident = beside, resident | {span.value}
-            found[span.made : span.last + 1] = smaller
+        tried = list(found)
+        for k in around:
+            tried[k] = _with_room(grouping, found[k], _beside([*spans, span], k))
+        beside = _spans(tried, grouping.resident, grouping.machine)  # a loop assembles its outputs
+        after = sum(grouping.times.of(tried[k]).total for k in around)
+        if after <= WORTH * before and all(
+            grouping.room.fits(grouping.times.peak(tried[k]), _beside(beside, k)) for k in around
+        ):
+            found, spans, resident = tried, beside, grouping.resident
         else:
             grouping.stay(resident)
     return found, resident
 
 
-def _with_room(grouping: Grouping, group: Group, beside: int) -> Group | None:
-    """Return a group that leaves room for other values, with smaller tiles if necessary."""
+def _with_room(grouping: Grouping, group: Group, beside: int) -> Group:
+    """Return a group that leaves room for other values, with smaller tiles if necessary; the same
+    group if it would have to be split.
+    """
     if grouping.room.fits(grouping.times.peak(group), beside):
         return group
     found = grouping.within(group, beside)
-    return found[0] if len(found) == 1 else None
+    return found[0] if len(found) == 1 else group
 
 
 def _wait(grouping: Grouping, group: Group, value: SSAValue) -> float:
