@@ -46,6 +46,7 @@ TECHNIQUES = (
     Technique("depth first: bands of rows", "hlo-tile-rows"),
     Technique("depth first: parts of the batch", "hlo-tile-batch"),
     Technique("readers of PSUM instead of copies", "nc-forward-psum"),
+    Technique("values of ACT and DVE held in PSUM", "nc-hold-in-psum"),
     Technique("list scheduling", "nc-schedule", "window=1"),
     Technique("two windows of the scheduler", "nc-schedule", "narrow=0"),
     Technique("software pipelining", "nc-pipeline"),

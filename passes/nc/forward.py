@@ -19,11 +19,12 @@ from neuronir.dialects.nc.enums import Activation, Engine, Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.machine_rules import violations
 from neuronir.dialects.nc.ops import InstructionOp, View
-from neuronir.dialects.nc.records import instruction_record, partition_bytes, space_of
+from neuronir.dialects.nc.records import instruction_record, space_of
 from neuronir.dialects.nc.structure import AllocOp
 from neuronir.dialects.support.walking import ops_of, walk
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.listing import functions, machine_of, require_phase
+from neuronir.passes.nc.live_banks import LiveBanks
 from neuronir.passes.nc.rewrite import with_views
 from neuronir.passes.statistics import record
 
@@ -90,20 +91,11 @@ class _Forward:
         self.local = {buffer for buffer in self.touches if is_local(buffer, block)}
         self.last: dict[SSAValue, int] = {}
         self.spared = 0.0  # ns of the removed copies
-        self.load = [0] * (len(self.ops) + 1)
+        self.banks = LiveBanks(machine, len(self.ops))
         for buffer, touches in self.touches.items():
             if space_of(buffer) is Space.PSUM:
                 self.last[buffer] = touches[-1].place
-                self._hold(buffer, touches[0].place, touches[-1].place)
-
-    def _hold(self, buffer: SSAValue, first: int, last: int) -> None:
-        banks = self._banks(buffer)
-        for place in range(first, last + 1):
-            self.load[place] += banks
-
-    def _banks(self, buffer: SSAValue) -> int:
-        assert isinstance(buffer.type, MemRefType)
-        return -(-partition_bytes(buffer.type) // self.machine.psum_bank_bytes)
+                self.banks.hold(buffer, touches[0].place, touches[-1].place)
 
     def run(self) -> int:
         """Remove copies and return their number."""
@@ -140,13 +132,12 @@ class _Forward:
         if not readers or not size or any(p > place for p in writes):
             return False
         begin, end = self.last[src.buffer], max(self.last[src.buffer], *readers)
-        most = max(self.load[begin + 1 : end + 1], default=0)
-        if end > begin and most + self._banks(src.buffer) > self.limit:
+        if end > begin and self.banks.with_buffer(src.buffer, begin + 1, end) > self.limit:
             return False
         found = self._rewritten(readers)
         if found is None:
             return False
-        self._hold(src.buffer, begin + 1, end)
+        self.banks.hold(src.buffer, begin + 1, end)
         self.last[src.buffer] = end
         for at, new in found.items():
             self._replace(at, new)
@@ -197,6 +188,7 @@ def _copies_locally(op: Operation, block: Block) -> bool:
 
 
 def is_local(buffer: SSAValue, block: Block) -> bool:
+    """Return whether a block allocates a buffer, and only its own instructions access it."""
     owner = buffer.owner
     if not isinstance(owner, AllocOp) or owner.parent is not block or owner.role is not None:
         return False

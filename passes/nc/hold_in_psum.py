@@ -23,14 +23,19 @@ from neuronir.dialects.nc.instruction import AccessPattern, Instruction
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.machine_rules import violations
 from neuronir.dialects.nc.ops import InstructionOp
-from neuronir.dialects.nc.records import instruction_record, partition_bytes, space_of
+from neuronir.dialects.nc.records import instruction_record, space_of
 from neuronir.dialects.nc.structure import AllocOp, FuncOp
 from neuronir.dialects.support.walking import ops_of
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.forward import BANKS_SHARE, is_local
 from neuronir.passes.nc.listing import functions, machine_of, require_phase
+from neuronir.passes.nc.live_banks import LiveBanks
 from neuronir.passes.statistics import record
 
+BESIDE_PRODUCTS = 3 / 8
+"""The share of the banks that may be live at once in a block that uses PSUM otherwise: with half of
+them, products found none.
+"""
 _ENGINES = (Engine.PE, Engine.ACT, Engine.DVE, Engine.POOL)
 _DMA = "dma"
 """The resource of all DMA engines together."""
@@ -61,13 +66,11 @@ class NcHoldInPsumPass(ModulePass):
         """Move buffers of every straight-line block of the module."""
         require_phase(op, self.name, "virtual")
         machine = machine_of(op)
-        half, fewer = machine.psum_banks // BANKS_SHARE, machine.psum_banks * 3 // 8
         count, spared = 0, 0.0
         with bodies_in_place(op):
             for func in functions(op):
                 for block in list(_blocks(func)):
-                    found = _Block(block, machine)
-                    found.limit = self.banks or (fewer if any(found.load) else half)
+                    found = _Block(block, machine, self.banks)
                     count += found.run()
                     spared += found.spared
         record(self.name, "values held in PSUM", count)
@@ -100,8 +103,9 @@ class _Move:
 class _Block:
     """The instructions of one block, and the buffers that only they access."""
 
-    def __init__(self, block: Block, machine: Machine) -> None:
-        self.machine, self.limit = machine, 0
+    def __init__(self, block: Block, machine: Machine, limit: int) -> None:
+        """List a block, in which `limit` banks (0: the usual number) may be live at once."""
+        self.machine = machine
         self.ops: list[InstructionOp] = []
         self.stretch: list[int] = []  # the loops before each instruction
         loops = 0
@@ -120,10 +124,12 @@ class _Block:
                     self.places[view.buffer].append(place)
         self.local = [buffer for buffer in self.places if is_local(buffer, block)]
         self.spared = 0.0
-        self.load = [0] * len(self.ops)  # live banks
+        self.banks = LiveBanks(machine, len(self.ops))
         for buffer, places in self.places.items():
             if space_of(buffer) is Space.PSUM:
-                self._hold(buffer, places)
+                self.banks.hold(buffer, places[0], places[-1])
+        share = BESIDE_PRODUCTS if any(self.banks.live) else 1 / BANKS_SHARE
+        self.limit = limit or int(machine.psum_banks * share)
         self.times: _Times = dict.fromkeys((*_ENGINES, Port.PSUM_VECTOR, _DMA), 0.0)
         for one in self.records:
             self._count(self.times, one, 1)
@@ -132,7 +138,7 @@ class _Block:
         """Move buffers, and return their number."""
         moves = [move for buffer in self.local if (move := self._move(buffer)) is not None]
         count = 0
-        for move in sorted(moves, key=lambda m: -m.gain / self._banks(m.buffer)):
+        for move in sorted(moves, key=lambda m: -m.gain / self.banks.of(m.buffer)):
             again = self._move(move.buffer)  # other operands may be in PSUM now
             if again is None or not self._fits(again):
                 continue
@@ -147,7 +153,7 @@ class _Block:
         if space_of(buffer) is not Space.SBUF or not isinstance(type_.element_type, Float32Type):
             return None
         places = self.places[buffer]
-        if self._banks(buffer) > self.limit or self.stretch[places[0]] < self.stretch[places[-1]]:
+        if self.banks.of(buffer) > self.limit or self.stretch[places[0]] < self.stretch[places[-1]]:
             return None
         new: dict[int, Instruction] = {}
         gain = 0.0
@@ -176,8 +182,7 @@ class _Block:
     def _fits(self, move: _Move) -> bool:
         """Return whether DVE has most work, there are banks, and nothing takes longer than DVE."""
         places = self.places[move.buffer]
-        live = max(self.load[places[0] : places[-1] + 1])
-        if live + self._banks(move.buffer) > self.limit:
+        if self.banks.with_buffer(move.buffer, places[0], places[-1]) > self.limit:
             return False
         longest = max(self.times.values())
         if self.times[Engine.DVE] < longest:
@@ -194,7 +199,8 @@ class _Block:
             self._count(self.times, self.records[place], -1)
             self._count(self.times, made, 1)
             self.records[place] = made
-        self._hold(buffer, self.places[buffer])
+        places = self.places[buffer]
+        self.banks.hold(buffer, places[0], places[-1])
         self.spared += move.gain
         alloc = buffer.owner
         assert isinstance(alloc, AllocOp) and isinstance(buffer.type, MemRefType)
@@ -216,11 +222,3 @@ class _Block:
             times[one.engine] += sign * spent.issue_ns
         if Port.PSUM_VECTOR in spent.ports:
             times[Port.PSUM_VECTOR] += sign * spent.port_ns
-
-    def _hold(self, buffer: SSAValue, places: list[int]) -> None:
-        for place in range(places[0], places[-1] + 1):
-            self.load[place] += self._banks(buffer)
-
-    def _banks(self, buffer: SSAValue) -> int:
-        assert isinstance(buffer.type, MemRefType)
-        return -(-partition_bytes(buffer.type) // self.machine.psum_bank_bytes)

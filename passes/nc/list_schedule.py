@@ -10,7 +10,8 @@ from neuronir.dialects.nc.instruction import Instruction
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.nc.dependence import Predecessors
 from neuronir.passes.nc.psum import PsumDemand, PsumState
-from neuronir.passes.nc.run_ahead import Demand, RunAhead
+from neuronir.passes.nc.run_ahead import Demand
+from neuronir.passes.nc.sbuf import SbufState
 
 PLACE_NS = 50.0
 """The weight of the position in program order relative to the chain length.
@@ -134,7 +135,7 @@ def list_schedule(
     run = _Schedule(works, predecessors, machine, window, fixed or {}, chains)
     run.moves = moves
     run.banks = PsumState(psum) if psum is not None else None
-    run.bytes = RunAhead(sbuf) if sbuf is not None else None
+    run.sbuf = SbufState(sbuf) if sbuf is not None else None
     run.hold_back(predecessors, spreads)
     return run.start_times()
 
@@ -192,10 +193,7 @@ class _Schedule:
         self.opened = 0.0  # when the window reached its end
         self.held: list[int] = []  # ready but outside the window
         self.banks: PsumState | None = None
-        self.bytes: RunAhead | None = None
-        self.begun: list[tuple[float, int]] = []  # of `bytes`: what starts from now on
-        self.waiting = [True] * n
-        self.pending = 0  # the first instruction that has not started by now
+        self.sbuf: SbufState | None = None
         self.starved: list[int] = []  # ready but without room
 
     def hold_back(self, predecessors: Predecessors, spreads: Collection[int]) -> None:
@@ -254,8 +252,8 @@ class _Schedule:
         ready, missing, given = self.ready, self.missing, self.given
         self.start[i] = at
         self.done[i] = True
-        if self.bytes is not None:
-            heappush(self.begun, (at, i))
+        if self.sbuf is not None:
+            self.sbuf.begin(i, at)
         from_now = at + held_up
         for j, d in self.successors[i]:
             ready[j] = max(ready[j], from_now + d)
@@ -282,32 +280,16 @@ class _Schedule:
             if self.moves:
                 self.ready[i] = max(self.ready[i], self.opened)
             self._push(i)
-        now = self._count_bytes()
         changed = self.banks is not None and self.banks.changed(self.low)
-        if self.bytes is not None:
-            changed |= self.bytes.changed(self.pending)
+        freed = 0.0
+        if self.sbuf is not None:
+            freed = self.sbuf.move_on(lane.next_start() for lane in self.lanes.values())
+            changed |= self.sbuf.changed()
         if self.starved and changed:
             again, self.starved = self.starved, []
             for i in again:
-                self.ready[i] = max(self.ready[i], now)
+                self.ready[i] = max(self.ready[i], freed)
                 self._push(i)
-
-    def _count_bytes(self) -> float:
-        """Free the bytes of what has started by the next start of any engine; return that time."""
-        if self.bytes is None:
-            return 0.0
-        now = min(lane.next_start() for lane in self.lanes.values())
-        if now == float("inf") and self.begun:
-            now = self.begun[0][0]
-        last = 0.0
-        while self.begun and self.begun[0][0] <= now:
-            last, i = heappop(self.begun)
-            self.bytes.done(i)
-            self.waiting[i] = False
-        n = len(self.works)
-        while self.pending < n and not self.waiting[self.pending]:
-            self.pending += 1
-        return last
 
     def _begin(self, i: int, lane: _Lane, number: int, at: float) -> bool:
         """Start an instruction at `at`, or when banks and ports are free; return False without
@@ -343,6 +325,6 @@ class _Schedule:
         """Take the buffers that an instruction needs; return when they are free, None for not
         yet.
         """
-        if self.bytes is not None and not self.bytes.take(self.bytes.missing(i), self.pending):
+        if self.sbuf is not None and not self.sbuf.take(i):
             return None
         return self.banks.take(i, self.low) if self.banks is not None else 0.0

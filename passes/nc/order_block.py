@@ -5,7 +5,7 @@ from demand order.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from neuronir.dialects.nc.enums import Engine, Space
@@ -100,6 +100,17 @@ def order_block(
         out.append(node)
     flush()
     return out
+
+
+def attempts(window: int, rooms: Sequence[int]) -> Iterator[tuple[int, int | None]]:
+    """Yield the windows to try for a block, and the bytes of SBUF within which instructions run
+    ahead (None: any): the whole window with each of `rooms`, and smaller ones with the last.
+    """
+    yield window, None
+    yield from ((window, room) for room in rooms)
+    while window > 1:
+        window //= 2
+        yield window, rooms[-1] if rooms else None
 
 
 @dataclass(frozen=True)

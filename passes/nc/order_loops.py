@@ -1,13 +1,13 @@
 """Order the bodies of loops."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.nc.listing import Buffer, Listing, Node
 from neuronir.passes.nc.liveness import deep_lifetimes, peak, rounded
-from neuronir.passes.nc.order_block import order_block
+from neuronir.passes.nc.order_block import attempts, order_block
 from neuronir.passes.nc.pipeline_emit import PIPELINED
 from neuronir.passes.nc.prefetch import PREFETCHED
 
@@ -32,7 +32,7 @@ def order_bodies(
             inside = (*around, node.loop)
             body = order_bodies(listing, node.body, inside, machine, window, capacity)
             room = capacity - _lasting_bytes(node, listing.buffers)
-            for narrow, sbuf in _attempts(window, room):
+            for narrow, sbuf in attempts(window, [room]) if window and room >= 0 else ():
                 order = order_block(listing, body, inside, machine, narrow, sbuf=sbuf)
                 if _peak_inside(replace(node, body=order), listing.buffers) <= capacity:
                     body = order
@@ -40,17 +40,6 @@ def order_bodies(
             node = replace(node, body=body)
         out.append(node)
     return out
-
-
-def _attempts(window: int, room: int) -> Iterator[tuple[int, int | None]]:
-    """Yield the windows to try, and the bytes of SBUF within which instructions run ahead (None:
-    any).
-    """
-    if room >= 0 and window:
-        yield window, None
-        while window:
-            yield window, room
-            window //= 2
 
 
 def _lasting_bytes(loop: Node, buffers: Sequence[Buffer]) -> int:

@@ -1,6 +1,6 @@
 """nc-schedule: order the instructions of every function with the cost model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -34,7 +34,7 @@ from neuronir.passes.nc.liveness import (
     stream_buffers,
     usable_sbuf,
 )
-from neuronir.passes.nc.order_block import WINDOW, WINDOW_HELP, order_block
+from neuronir.passes.nc.order_block import WINDOW, WINDOW_HELP, attempts, order_block
 from neuronir.passes.nc.order_loops import order_bodies
 from neuronir.passes.nc.pipeline_emit import PIPELINED
 from neuronir.passes.nc.place_sbuf import can_pack
@@ -128,79 +128,63 @@ def order_function(
     cut = frozenset[int]()
     ring = [n.index for n in listing.nodes if any(a.buffer in fixed for a in n.accesses)]
     nodes = order_bodies(listing, listing.nodes, (), machine, window, int(capacity * _BODY_SHARE))
-    bytes_of = _Bytes(buffers, {*streams, *fixed}, fixed, room, two)
-    spills = not bytes_of(nodes).fit(capacity)  # in program order
-    attempts = _attempts(max(window, 1), None if spills else capacity - room)
-    while attempts:
-        wide, sbuf = attempts[0]
+    ringed = streams.keys() | fixed.keys()
+
+    def measured(order: Sequence[Node]) -> _Needed:
+        return _needed(order, buffers, ringed, fixed)
+
+    def fits(needed: _Needed) -> bool:
+        return max(needed.early + room, needed.late + two) <= capacity
+
+    spills = not fits(measured(nodes))  # in program order: nothing can wait for room
+    rooms = [] if spills else [int((capacity - room) * share) for share in _STRAIGHT_SHARES]
+    for wide, sbuf in attempts(max(window, 1), rooms):
         order = order_block(listing, nodes, (), machine, wide, cut, narrow=narrow, sbuf=sbuf)
-        found = bytes_of(order)
-        if found.fit(capacity):
-            if sbuf is None or can_pack(found.lives, buffers, found.keys, capacity - room):
-                break
-        if ring and not cut:  # keep later instructions from moving to where the ring is needed
+        needed = measured(order)
+        if not fits(needed) and ring and not cut:
+            # keep later instructions from moving to where the ring is needed
             cut = frozenset([max(ring)])
-            continue
-        attempts.pop(0)
+            order = order_block(listing, nodes, (), machine, wide, cut, narrow=narrow, sbuf=sbuf)
+            needed = measured(order)
+        if fits(needed):
+            if sbuf is None or can_pack(needed.lives, buffers, needed.keys, capacity - room):
+                break
     if gains():
         _report(listing, order, machine)
-    order = ring_order(order, buffers, max(capacity - found.needed, room))
-    record(NcSchedulePass.name, "instructions", found.length)
+    order = ring_order(order, buffers, max(capacity - needed.early, room))
+    record(NcSchedulePass.name, "instructions", needed.length)
     write_order(listing.func.body.block, order)
 
 
 @dataclass(frozen=True)
-class _Order:
-    """The live ranges of an order of a function, of `length` instructions: those of the SBUF
-    buffers `keys` take `needed` bytes where the ring is in use, and with its `room` or that of
-    `two` stream buffers at most `most` bytes.
+class _Needed:
+    """The live ranges of an order of `length` instructions, and the bytes per partition that the
+    SBUF buffers `keys` need, where loops use the ring (`early`) and after them (`late`).
     """
 
     lives: dict[int, Life]
     length: int
     keys: list[int]
-    needed: int
-    most: int
-
-    def fit(self, capacity: int) -> bool:
-        """Return whether the buffers leave room for the weight stream."""
-        return self.most <= capacity
+    early: int
+    late: int
 
 
-@dataclass(frozen=True)
-class _Bytes:
-    """Finds the bytes that orders of a function need."""
-
-    buffers: Sequence[Buffer]
-    ringed: set[int]
-    fixed: Mapping[int, tuple[int, int]]
-    room: int
-    two: int
-
-    def __call__(self, order: Sequence[Node]) -> _Order:
-        """Return the live ranges and bytes of an order."""
-        buffers = self.buffers
-        lives, length = deep_lifetimes(order, buffers)
-        keys = [k for k in lives if k not in self.ringed and buffers[k].space == Space.SBUF]
-        end = max((lives[k].last for k in self.fixed), default=length)
-        early = clipped({k: lives[k] for k in keys}, 0, end)
-        late = clipped({k: lives[k] for k in keys}, end + 1, length)
-        needed = peak(early, buffers, list(early), length)[0]
-        later = peak(late, buffers, list(late), length)[0]
-        return _Order(lives, length, keys, needed, max(needed + self.room, later + self.two))
-
-
-def _attempts(window: int, capacity: int | None) -> list[tuple[int, int | None]]:
-    """Return the windows to try, and the bytes of SBUF within which instructions run ahead (None:
-    any). Without `capacity`, program order itself needs more than there are.
-    """
-    found: list[tuple[int, int | None]] = [(window, None)]
-    if window > 1 and capacity is not None:
-        found += [(window, int(capacity * share)) for share in _STRAIGHT_SHARES]
-    while window > 1:
-        window //= 2
-        found.append((window, found[-1][1]))
-    return found
+def _needed(
+    order: Sequence[Node], buffers: Sequence[Buffer], ringed: Set[int], fixed: Collection[int]
+) -> _Needed:
+    """Return what an order needs, without the `ringed` buffers, of which loops use the `fixed`."""
+    lives, length = deep_lifetimes(order, buffers)
+    keys = [k for k in lives if k not in ringed and buffers[k].space == Space.SBUF]
+    end = max((lives[k].last for k in fixed), default=length)
+    early = clipped({k: lives[k] for k in keys}, 0, end)
+    late = clipped({k: lives[k] for k in keys}, end + 1, length)
+    return _Needed(
+        lives,
+        length,
+        keys,
+        peak(early, buffers, list(early), length)[0],
+        peak(late, buffers, list(late), length)[0],
+    )
 
 
 def _report(listing: Listing, order: Sequence[Node], machine: Machine) -> None:

@@ -106,7 +106,7 @@ def _chain(
     """Return the chain that computes a value from values that are stored or stay in SBUF; None if
     it is not cheap.
     """
-    resident = grouping.resident - {value}
+    known = stored | grouping.resident
     ops: dict[Operation, None] = {}
     leaves: dict[SSAValue, None] = {}
     work = [value]
@@ -123,8 +123,7 @@ def _chain(
             root = root_of(operand)
             if is_number(root) or (isinstance(root.owner, Operation) and is_view(root.owner)):
                 continue
-            known = root in stored or root in resident
-            if isinstance(root, BlockArgument) or is_source(root.owner) or known:
+            if isinstance(root, BlockArgument) or is_source(root.owner) or root in known:
                 leaves[root] = None
             elif nbytes(root) * SMALL <= nbytes(value):
                 leaves[root] = None
